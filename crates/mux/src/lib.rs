@@ -1,0 +1,1 @@
+//! Channels with credit over any byte pipe

@@ -1,0 +1,1 @@
+//! Spawning, supervising and killing process trees

@@ -1,0 +1,1 @@
+//! Tasks, sessions, places' lives and tools: the Rust API

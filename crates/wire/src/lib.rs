@@ -1,0 +1,1 @@
+//! Frames, hello, messages and limits of the pipe between host and guest
