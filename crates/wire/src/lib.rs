@@ -1,1 +1,32 @@
-//! Frames, hello, messages and limits of the pipe between host and guest
+//! The language of the pipe between host and guest: frames, hello, messages and limits.
+//!
+//! This crate is pure: it performs no I/O, spawns nothing and knows no other crate of the
+//! workspace. `docs/protocol.md` is its normative description; the recorded frames in
+//! `tests/` keep both honest.
+//!
+//! ```
+//! use exoshell_wire::{Frame, FrameDecoder, Kind};
+//!
+//! let frame = Frame::new(Kind::Data, 0, 7, &b"hello"[..]);
+//! let mut decoder = FrameDecoder::default();
+//! decoder.extend(&frame.encode());
+//! assert_eq!(decoder.next_frame().unwrap(), Some(frame));
+//! ```
+
+mod frame;
+mod hello;
+mod limits;
+mod message;
+mod preamble;
+mod raw;
+
+pub use frame::{FIN, Frame, FrameDecoder, FrameError, HEADER_LEN, Kind, STREAM_MASK};
+pub use hello::{GuestHello, HelloError, HostHello, PROTOCOL_VERSION, Shell, ShellKind};
+pub use limits::{INITIAL_WINDOW, MAX_CONTROL, MAX_DATA, MAX_NOISE};
+pub use message::{
+    Cause, EndSession, Exec, ExecDone, ExecStarted, Failure, FailureKind, GuestInfo, Note,
+    OpenSession, Outcome, ProcessInfo, Reply, Request, SessionEnded, SessionInfo, SessionOpened,
+    SessionRef, SessionSpec, Spill, SpillFile, Timings, stream,
+};
+pub use preamble::{NoiseOverflow, Preamble, PreambleScanner};
+pub use raw::RawBytes;
