@@ -1,1 +1,34 @@
-//! Spawning, supervising and killing process trees
+//! Process trees: starting them, knowing all of them, ending all of them.
+//!
+//! Every command hangs under its own *supervisor*, a small process that is the subreaper of
+//! whatever the command starts. So a descendant that called `setsid`, was double-forked or
+//! ignores TERM still belongs to its command, and a kill reaches it.
+//!
+//! ```text
+//! guest ──socket──▶ spawner (one, forked before any thread exists)
+//!   ▲                  └─ supervisor (one per command, subreaper)
+//!   └────control──────────┘   └─ shell
+//!                                 └─ whatever it starts
+//! ```
+//!
+//! The spawner is single-threaded and small, so forking it is cheap and safe, whatever the
+//! guest has grown into. This crate is synchronous, knows nothing of sessions or frames, and is
+//! the only one with `unsafe` code.
+
+mod codec;
+mod launch;
+mod spawner;
+mod supervisor;
+mod sys;
+mod tree;
+
+pub use launch::{Descriptor, Launch, Order, ProcessEntry, Report, Stage};
+pub use spawner::{Control, Spawner};
+pub use sys::{
+    block_pipe_signal, close_inherited, fork_daemon, memory_file, pipe_capacity, readable_bytes,
+};
+pub use tree::{Identity, has_proc_fs, identity_of, is_alive};
+
+#[cfg(test)]
+#[path = "process_tests.rs"]
+mod tests;

@@ -1,0 +1,240 @@
+//! The few system calls that have no safe wrapper, each made safe here.
+#![expect(
+    unsafe_code,
+    reason = "fork, exec, signal masks and descriptor ranges have no safe form"
+)]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
+
+/// Which side of a fork this is.
+#[derive(Debug)]
+pub(crate) enum Fork {
+    Child,
+    Parent(Pid),
+}
+
+/// Forks. Only for processes with a single thread, where the child may go on as usual.
+pub(crate) fn fork() -> io::Result<Fork> {
+    // SAFETY: every caller is single-threaded (the spawner is forked before any thread exists,
+    // and its descendants start none), so no lock can be held by a thread that is not copied.
+    let result = unsafe { libc::fork() };
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Fork::Child),
+        pid => Pid::from_raw(pid)
+            .map(Fork::Parent)
+            .ok_or_else(|| io::Error::other("fork returned a negative process id")),
+    }
+}
+
+/// Goes on as a daemon: the caller's process waits until the daemon tells how its start went,
+/// and ends with that.
+///
+/// Returns in the daemon only, with the pipe to tell it on: nothing but an end of file is
+/// success, any text is the reason of a failure. Must be called before any thread exists.
+pub fn fork_daemon() -> io::Result<OwnedFd> {
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    match fork()? {
+        Fork::Child => {
+            drop(read);
+            rustix::process::setsid()?;
+            Ok(write)
+        }
+        Fork::Parent(_) => {
+            drop(write);
+            let mut reason = Vec::new();
+            let mut buffer = [0_u8; 4096];
+            while let Ok(length) = rustix::io::read(&read, &mut buffer) {
+                match buffer.get(..length) {
+                    Some([]) | None => break,
+                    Some(text) => reason.extend_from_slice(text),
+                }
+            }
+            let _ = rustix::io::write(rustix::stdio::stderr(), &reason);
+            exit_now(i32::from(!reason.is_empty()))
+        }
+    }
+}
+
+/// Ends this process at once, without running anything of the process it was forked from.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: `_exit` has no preconditions and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// Replaces this process. Returns only on failure.
+pub(crate) fn execute(
+    program: &CString,
+    arguments: &[CString],
+    environment: &[CString],
+) -> io::Error {
+    let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
+        strings
+            .iter()
+            .map(|s| s.as_ptr())
+            .chain(std::iter::once(std::ptr::null()))
+            .collect()
+    };
+    let argv = pointers(arguments);
+    let envp = pointers(environment);
+    // SAFETY: all three point to NUL-terminated strings and NULL-terminated arrays that outlive
+    // the call.
+    unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), envp.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+/// Gives a descriptor a fixed number, without close-on-exec.
+pub(crate) fn install_descriptor(source: RawFd, number: RawFd) -> io::Result<()> {
+    // SAFETY: the caller runs in a forked child whose descriptor table is its own, and owns
+    // every number it installs over.
+    let result = unsafe { libc::dup2(source, number) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Moves a descriptor to the first free number from `floor` on, with close-on-exec.
+pub(crate) fn lift_descriptor(source: RawFd, floor: RawFd) -> io::Result<RawFd> {
+    // SAFETY: duplicating a descriptor affects no memory.
+    let result = unsafe { libc::fcntl(source, libc::F_DUPFD_CLOEXEC, floor) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result)
+}
+
+/// Marks every descriptor from 3 on to be closed by the next exec. On kernels before 5.11 only
+/// those that already are get closed, which is all that this program opens itself.
+pub(crate) fn close_all_on_exec() {
+    const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
+    let first: libc::c_uint = 3;
+    // SAFETY: changing a flag of descriptors affects no memory and no owner.
+    unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            first,
+            libc::c_uint::MAX,
+            CLOSE_RANGE_CLOEXEC,
+        )
+    };
+}
+
+/// Closes every descriptor from 3 on: whatever a careless caller let this process inherit.
+///
+/// Only for the very start of a program, before it opened anything itself.
+pub fn close_inherited() {
+    let first: u32 = 3;
+    // SAFETY: nothing in this process owns a descriptor from `first` on yet.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) };
+    if result == 0 {
+        return;
+    }
+    // Kernels before 5.9 do not know the call.
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile)
+        .current
+        .unwrap_or(65_536)
+        .min(65_536);
+    let limit = RawFd::try_from(limit).unwrap_or(RawFd::MAX);
+    for number in RawFd::try_from(first).unwrap_or(RawFd::MAX)..limit {
+        // SAFETY: as above.
+        unsafe { libc::close(number) };
+    }
+}
+
+/// Blocks SIGCHLD and returns a descriptor that becomes readable when a child changes.
+pub(crate) fn child_events() -> io::Result<OwnedFd> {
+    // SAFETY: the set is initialised by sigemptyset before use; the calls touch nothing else.
+    let fd = unsafe {
+        let mut set = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+        libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+    };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: signalfd returned a fresh descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Takes what is pending on a descriptor of [`child_events`].
+pub(crate) fn clear_child_events(events: &OwnedFd) {
+    let mut buffer = [0_u8; 1024];
+    while rustix::io::read(events, &mut buffer[..]).is_ok_and(|n| n > 0) {}
+}
+
+/// Gives every signal its default action and an empty mask, as a new program expects.
+pub(crate) fn reset_signals() {
+    // SAFETY: installing default actions and an empty mask has no preconditions.
+    unsafe {
+        for signal in 1..=64 {
+            // KILL, STOP and the two that libc keeps refuse; that is fine.
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut set = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigemptyset(&raw mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+/// Makes writes to a closed pipe return an error instead of ending the process.
+pub fn block_pipe_signal() {
+    // SAFETY: ignoring a signal has no preconditions.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}
+
+/// Names this process in process lists.
+pub(crate) fn set_name(name: &'static std::ffi::CStr) {
+    // SAFETY: the name is NUL-terminated and the kernel copies it.
+    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+}
+
+/// Takes the status of one ended child, if there is one.
+pub(crate) enum Reaped {
+    /// A child ended.
+    One(Pid, WaitStatus),
+    /// Children exist, none ended.
+    Waiting,
+    /// There are no children.
+    NoChildren,
+}
+
+/// Takes the status of one ended child.
+pub(crate) fn reap_one() -> Reaped {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => return Reaped::One(pid, status),
+            Ok(None) => return Reaped::Waiting,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return Reaped::NoChildren,
+        }
+    }
+}
+
+/// Makes an anonymous file in memory with this content, its position at the start.
+pub fn memory_file(name: &str, content: &[u8]) -> io::Result<OwnedFd> {
+    let fd = memfd_create(name, MemfdFlags::CLOEXEC)?;
+    let mut written = 0;
+    while let Some(rest) = content.get(written..).filter(|rest| !rest.is_empty()) {
+        written += rustix::io::pwrite(&fd, rest, written as u64)?;
+    }
+    Ok(fd)
+}
+
+/// Tells how many bytes wait in a pipe.
+pub fn readable_bytes(pipe: impl AsFd) -> u64 {
+    rustix::io::ioctl_fionread(pipe).unwrap_or(0)
+}
+
+/// Asks for a larger pipe; the kernel may grant less.
+pub fn pipe_capacity(pipe: impl AsFd, bytes: i32) {
+    // SAFETY: setting a pipe's size affects no memory of ours.
+    unsafe { libc::fcntl(pipe.as_fd().as_raw_fd(), libc::F_SETPIPE_SZ, bytes) };
+}
