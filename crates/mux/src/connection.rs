@@ -4,12 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use exoshell_wire::{Frame, Kind, MAX_CONTROL};
+use exoshell_wire::MAX_CONTROL;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
-use crate::channel::{Channel, SendError};
+use crate::channel::Channel;
 use crate::pump;
+use crate::sender::SendError;
+#[cfg(test)]
+use crate::state::Held;
 use crate::state::{CloseReason, Shared};
 
 /// How many requests may wait to be accepted.
@@ -41,8 +44,8 @@ impl Role {
 /// How a connection behaves.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// How often to ask for a sign of life; the connection counts as lost after three times
-    /// that. `None` trusts the pipe to report its own end.
+    /// How often to ask for a sign of life; the connection counts as lost when three in a row
+    /// brought none. `None` trusts the pipe to report its own end.
     pub heartbeat: Option<Duration>,
 }
 
@@ -117,18 +120,10 @@ impl Connection {
         if let Some(reason) = &state.closed {
             return Err(reason.clone().into());
         }
-        let id = state.next_channel;
-        // Numbers are not reused within a connection; two billion requests exhaust it.
-        state.next_channel = id
-            .checked_add(2)
-            .ok_or(CloseReason::Protocol("the connection is out of channels"))?;
-        let wakers = state.open(id);
-        state
-            .urgent
-            .push_back(Frame::new(Kind::Request, 0, id, body));
+        let (id, wakers) = state.ask(body)?;
         drop(state);
         self.shared.work.notify_one();
-        Ok(Channel::new(id, true, Arc::clone(&self.shared), wakers))
+        Ok(Channel::new(id, Arc::clone(&self.shared), wakers))
     }
 
     /// Tells why the connection is over, if it is.
@@ -138,19 +133,43 @@ impl Connection {
 
     /// Waits for the end of the connection.
     pub async fn wait_closed(&self) -> CloseReason {
+        self.shared.wait_closed().await
+    }
+
+    /// Waits until everything that may be sent was written to the pipe, so that the process may
+    /// exit after its last reply.
+    pub async fn flushed(&self) -> Result<(), CloseReason> {
         loop {
-            let ended = self.shared.ended.notified();
-            tokio::pin!(ended);
-            ended.as_mut().enable();
-            if let Some(reason) = self.closed() {
-                return reason;
+            let written = self.shared.written.notified();
+            {
+                let state = self.shared.lock();
+                if let Some(reason) = &state.closed {
+                    return Err(reason.clone());
+                }
+                if state.is_idle() {
+                    return Ok(());
+                }
             }
-            ended.await;
+            written.await;
         }
     }
 
     /// Closes the connection now, for every handle.
+    ///
+    /// What was queued already is still written if the pipe takes it within a second.
     pub fn close(&self) {
         self.guard.0.close(CloseReason::Dropped);
+    }
+
+    /// Counts what the connection holds.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> Held {
+        self.shared.lock().held()
+    }
+
+    /// Returns what every task of the connection holds, to see the tasks end.
+    #[cfg(test)]
+    pub(crate) fn tasks(&self) -> std::sync::Weak<Shared> {
+        Arc::downgrade(&self.shared)
     }
 }

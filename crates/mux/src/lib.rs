@@ -9,11 +9,14 @@
 
 mod channel;
 mod connection;
+mod lane;
 mod pump;
+mod sender;
 mod state;
 
-pub use channel::{Channel, Item, SendError};
+pub use channel::{Channel, Item};
 pub use connection::{Connection, Incoming, Options, Role};
+pub use sender::{ChannelSender, SendError};
 pub use state::CloseReason;
 
 #[cfg(test)]

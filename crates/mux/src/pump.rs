@@ -1,27 +1,37 @@
 //! The tasks that move frames between a pipe and the channels.
 
 use std::io::IoSlice;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use exoshell_wire::{Frame, FrameDecoder, HEADER_LEN, Kind};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 use crate::channel::Channel;
 use crate::connection::{Options, Role};
 use crate::state::{CloseReason, Shared};
 
-/// How much one read may bring.
+/// How much one read may bring while the peer sends a lot.
 const READ_SIZE: usize = 256 * 1024;
+
+/// How much one read may bring otherwise, so that a thousand quiet pipes cost little.
+const QUIET_READ_SIZE: usize = 16 * 1024;
 
 /// How much is gathered into one write.
 const WRITE_BATCH: usize = 256 * 1024;
 
 /// Bodies up to this size are copied next to their header; larger ones are written in place.
 const COPY_LIMIT: usize = 4096;
+
+/// How long a closed connection may still write what was queued, and how long the reader may
+/// look for the peer's last words when writing has failed. Only a peer that hangs needs it all.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How many heartbeats without any traffic mean that the peer is gone.
+const MISSED_HEARTBEATS: u32 = 3;
 
 /// Starts the tasks of a connection.
 pub(crate) fn spawn<R, W>(
@@ -42,12 +52,12 @@ pub(crate) fn spawn<R, W>(
         decoder,
         role,
         accept,
-        heartbeat: options.heartbeat,
+        bulk: false,
     };
     tokio::spawn(read_half.run(reader));
     tokio::spawn(write_loop(Arc::clone(shared), writer));
     if let Some(period) = options.heartbeat {
-        tokio::spawn(ping_loop(Arc::downgrade(shared), period));
+        tokio::spawn(ping_loop(Arc::clone(shared), period));
     }
 }
 
@@ -56,7 +66,8 @@ struct Reader {
     decoder: FrameDecoder,
     role: Role,
     accept: mpsc::Sender<(Channel, Bytes)>,
-    heartbeat: Option<Duration>,
+    /// The last read filled its buffer.
+    bulk: bool,
 }
 
 impl Reader {
@@ -78,7 +89,6 @@ impl Reader {
                     Err(error) => return error.into(),
                 }
             }
-            self.decoder.buffer().reserve(READ_SIZE);
             match self.read_some(reader).await {
                 Ok(0) if self.decoder.is_at_boundary() => return CloseReason::Closed,
                 Ok(0) => return CloseReason::Cut,
@@ -88,39 +98,44 @@ impl Reader {
         }
     }
 
-    /// Reads once; ends early when this side closes or the peer is silent for too long.
+    /// Reads once; ends early when this side closes.
     async fn read_some<R: AsyncRead + Unpin>(
         &mut self,
         reader: &mut R,
     ) -> Result<usize, CloseReason> {
-        let ended = self.shared.ended.notified();
-        tokio::pin!(ended);
-        ended.as_mut().enable();
+        // A peer that never stops sending would win every turn below.
         if let Some(reason) = self.shared.lock().closed.clone() {
             return Err(reason);
         }
-        // Without a heartbeat the deadline is out of reach rather than a special case.
-        let silence = self
-            .heartbeat
-            .map_or(Duration::from_secs(1 << 32), |p| p * 3);
-        tokio::select! {
+        self.make_room();
+        let read = tokio::select! {
             biased;
-            read = reader.read_buf(self.decoder.buffer()) => {
-                read.map_err(|error| CloseReason::Io(error.to_string()))
-            }
-            () = &mut ended => Err(CloseReason::Dropped),
-            () = tokio::time::sleep(silence), if self.heartbeat.is_some() => {
-                Err(CloseReason::Silent(silence.as_secs()))
-            }
+            read = reader.read_buf(self.decoder.buffer()) => read,
+            reason = self.shared.wait_closed() => return Err(reason),
+        };
+        let count = read.map_err(|error| CloseReason::Io(error.to_string()))?;
+        self.bulk = count >= QUIET_READ_SIZE;
+        self.shared.heard.store(true, Ordering::Relaxed);
+        Ok(count)
+    }
+
+    fn make_room(&mut self) {
+        let buffer = self.decoder.buffer();
+        if self.bulk {
+            buffer.reserve(READ_SIZE);
+        } else if buffer.is_empty() && buffer.capacity() > QUIET_READ_SIZE {
+            *buffer = BytesMut::with_capacity(QUIET_READ_SIZE);
+        } else {
+            buffer.reserve(QUIET_READ_SIZE);
         }
     }
 
     async fn handle(&self, frame: Frame) -> Result<(), CloseReason> {
         match frame.kind {
             Kind::Ping => {
-                self.shared
-                    .send_urgent(Frame::new(Kind::Pong, 0, 0, frame.body));
-                Ok(())
+                let result = self.shared.lock().pong(&frame.body);
+                self.shared.work.notify_one();
+                result
             }
             Kind::Pong | Kind::Hello | Kind::Unknown(_) => Ok(()),
             Kind::Credit => {
@@ -144,25 +159,55 @@ impl Reader {
         if !self.role.is_theirs(id) {
             return Err(CloseReason::Protocol("a request on a channel of ours"));
         }
-        let wakers = {
-            let mut state = self.shared.lock();
-            if state.lanes.contains_key(&id) {
-                return Err(CloseReason::Protocol("a request on an open channel"));
-            }
-            if !state.has_room() {
-                return Err(CloseReason::Protocol("too many open channels"));
-            }
-            state.open(id)
+        let wakers = self.shared.lock().answer(id)?;
+        let channel = Channel::new(id, Arc::clone(&self.shared), wakers);
+        // A full queue holds up this pipe until the owner accepts, which is not the peer's
+        // silence. When the owner is gone the channel is dropped, which tells the peer.
+        self.shared.held_up.store(true, Ordering::Relaxed);
+        let place = tokio::select! {
+            biased;
+            place = self.accept.reserve() => place,
+            reason = self.shared.wait_closed() => return Err(reason),
         };
-        let channel = Channel::new(id, false, Arc::clone(&self.shared), wakers);
-        // A full queue holds up this pipe only until the owner accepts; when the owner is gone
-        // the channel is dropped, which tells the peer.
-        let _ = self.accept.send((channel, frame.body)).await;
+        if let Ok(place) = place {
+            place.send((channel, frame.body));
+        }
+        self.shared.heard.store(true, Ordering::Relaxed);
+        self.shared.held_up.store(false, Ordering::Relaxed);
         Ok(())
     }
 }
 
 async fn write_loop<W: AsyncWrite + Unpin>(shared: Arc<Shared>, mut writer: W) {
+    let result = tokio::select! {
+        biased;
+        result = write_frames(&shared, &mut writer) => result,
+        () = overdue(&shared) => Ok(()),
+    };
+    if let Err(error) = result {
+        // What the peer said before it stopped reading may still be in the pipe, and the reader
+        // knows better how it ended.
+        let _ = tokio::time::timeout(LAST_WORDS, shared.wait_closed()).await;
+        shared.close(match error.kind() {
+            std::io::ErrorKind::BrokenPipe => CloseReason::Closed,
+            _ => CloseReason::Io(error.to_string()),
+        });
+    }
+}
+
+/// Waits until nothing more should be written. A peer that stopped reading must not keep the
+/// task of a closed connection alive.
+async fn overdue(shared: &Shared) {
+    if shared.wait_closed().await == CloseReason::Dropped {
+        tokio::time::sleep(LAST_WORDS).await;
+    }
+}
+
+/// Writes frames until the connection is over and nothing is left.
+async fn write_frames<W: AsyncWrite + Unpin>(
+    shared: &Shared,
+    writer: &mut W,
+) -> std::io::Result<()> {
     let mut batch = Batch::default();
     loop {
         let closed = {
@@ -173,21 +218,22 @@ async fn write_loop<W: AsyncWrite + Unpin>(shared: Arc<Shared>, mut writer: W) {
                     None => break,
                 }
             }
+            state.taken += u64::from(!batch.is_empty());
             state.closed.is_some()
         };
-        if batch.is_empty() {
-            if closed {
-                // The peer sees a clean end of the pipe; a failure to say so changes nothing.
-                let _ = writer.shutdown().await;
-                return;
-            }
+        if !batch.is_empty() {
+            batch.write(writer).await?;
+            let mut state = shared.lock();
+            state.written = state.taken;
+            drop(state);
+            shared.written.notify_waiters();
+        } else if closed {
+            // The peer sees a clean end of the pipe; a failure to say so changes nothing.
+            let _ = writer.shutdown().await;
+            return Ok(());
+        } else {
+            shared.written.notify_waiters();
             shared.work.notified().await;
-            continue;
-        }
-        let written = batch.write(&mut writer, &shared).await;
-        if let Err(error) = written {
-            shared.close(CloseReason::Io(error.to_string()));
-            return;
         }
     }
 }
@@ -216,26 +262,14 @@ impl Batch {
         }
     }
 
-    /// Writes everything. A peer that stopped reading must not keep a closed connection's task
-    /// alive, so the end of the connection interrupts it.
-    async fn write<W: AsyncWrite + Unpin>(
-        &mut self,
-        writer: &mut W,
-        shared: &Shared,
-    ) -> std::io::Result<()> {
+    /// Writes everything.
+    async fn write<W: AsyncWrite + Unpin>(&mut self, writer: &mut W) -> std::io::Result<()> {
         if !self.scratch.is_empty() {
             self.pieces.push(self.scratch.split().freeze());
         }
-        let mut pieces = std::mem::take(&mut self.pieces);
         self.bytes = 0;
-        let ended = shared.ended.notified();
-        tokio::pin!(ended);
-        ended.as_mut().enable();
-        tokio::select! {
-            biased;
-            result = write_pieces(writer, &mut pieces) => result,
-            () = ended => Ok(()),
-        }
+        let mut pieces = std::mem::take(&mut self.pieces);
+        write_pieces(writer, &mut pieces).await
     }
 }
 
@@ -263,19 +297,21 @@ async fn write_pieces<W: AsyncWrite + Unpin>(
     writer.flush().await
 }
 
-/// Asks for signs of life while the connection lives. Any traffic counts as one; the reader
-/// measures the silence.
-async fn ping_loop(shared: Weak<Shared>, period: Duration) {
-    let mut next = Instant::now() + period;
-    loop {
-        tokio::time::sleep_until(next).await;
-        next = Instant::now() + period;
-        let Some(shared) = shared.upgrade() else {
-            return;
-        };
-        if shared.lock().closed.is_some() {
-            return;
+/// Asks for signs of life while the connection lives. Any traffic counts as one.
+///
+/// Silence is counted in heartbeats, not read from a clock, so that a process that was stopped
+/// or a machine that slept asks again before it gives up.
+async fn ping_loop(shared: Arc<Shared>, period: Duration) {
+    let mut missed = 0;
+    while missed < MISSED_HEARTBEATS {
+        shared.lock().ping();
+        shared.work.notify_one();
+        tokio::select! {
+            _ = shared.wait_closed() => return,
+            () = tokio::time::sleep(period) => {}
         }
-        shared.send_urgent(Frame::new(Kind::Ping, 0, 0, Bytes::new()));
+        missed = if shared.take_heard() { 0 } else { missed + 1 };
     }
+    let silence = period.saturating_mul(MISSED_HEARTBEATS);
+    shared.close(CloseReason::Silent(silence.as_secs()));
 }

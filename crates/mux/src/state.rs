@@ -1,23 +1,24 @@
 //! What the tasks of one connection share.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use exoshell_wire::{FIN, Frame, FrameError, INITIAL_WINDOW, Kind, STREAM_MASK};
+use exoshell_wire::{Frame, FrameError, Kind};
 use tokio::sync::Notify;
 
-use crate::channel::Item;
+use crate::lane::{Lane, Wakers};
 
-/// How many bytes of data one channel may have queued for the pipe. Two frames keep the pipe
-/// busy; more would only add delay behind it.
-pub(crate) const OUT_QUEUE: usize = 128 * 1024;
-
-/// How many events one channel may hold unread before the peer counts as hostile.
-const MAX_UNREAD_ITEMS: usize = 4096;
-
-/// How many channels one peer may hold open.
+/// How many channels one connection may hold open.
 const MAX_CHANNELS: usize = 65_536;
+
+/// How many pongs may wait for the pipe. A peer that asks more often without reading has had
+/// its sign of life; answering all of it would let it fill our memory.
+const MAX_PONGS: usize = 16;
+
+/// The largest body of a ping, which is echoed.
+const MAX_PING: usize = 64;
 
 /// Why a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,72 +47,41 @@ pub enum CloseReason {
     Dropped,
 }
 
-/// One channel, as the tasks see it.
-#[derive(Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "four independent facts; an enum of their sixteen combinations says less"
-)]
-pub(crate) struct Lane {
-    /// Frames waiting for the pipe, in order.
-    pub(crate) out: VecDeque<Frame>,
-    /// Data bytes in `out`.
-    pub(crate) out_bytes: usize,
-    /// Data bytes the peer allows us.
-    pub(crate) send_credit: u64,
-    /// Items waiting for the owner.
-    pub(crate) inbox: VecDeque<Item>,
-    /// Data bytes we still allow the peer.
-    pub(crate) receive_credit: u64,
-    /// Data bytes the owner consumed that were not granted again yet.
-    pub(crate) consumed: u64,
-    /// The owner is gone; what arrives is dropped until the last item.
-    pub(crate) orphaned: bool,
-    /// We sent the last item.
-    pub(crate) ended_here: bool,
-    /// The peer sent the last item.
-    pub(crate) ended_there: bool,
-    /// Wakes the owner when `inbox` grows.
-    pub(crate) readable: Arc<Notify>,
-    /// Wakes the owner when `out` shrinks.
-    pub(crate) writable: Arc<Notify>,
-    /// The lane stands in the ready queue.
-    queued: bool,
-}
-
-impl Lane {
-    fn may_send(&self) -> bool {
-        match self.out.front() {
-            None => false,
-            Some(frame) if frame.kind == Kind::Data => self.send_credit >= frame.body.len() as u64,
-            Some(_) => true,
-        }
-    }
-
-    /// Tells whether nothing more can happen on it.
-    fn is_over(&self) -> bool {
-        (self.ended_there || self.ended_here) && self.out.is_empty() && self.orphaned
-    }
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) lanes: HashMap<u32, Lane>,
     /// Frames that go before all lanes.
-    pub(crate) urgent: VecDeque<Frame>,
-    /// Lanes that can send, in turn.
+    urgent: VecDeque<Frame>,
+    /// How many of `urgent` are pongs.
+    pongs: usize,
+    /// Lanes whose peer is owed credit, each once. The amounts add up in the lane, so a peer
+    /// that does not read costs one entry, not one frame per read.
+    grants: VecDeque<u32>,
+    /// Lanes that can send, in turn, each once.
     ready: VecDeque<u32>,
     pub(crate) closed: Option<CloseReason>,
-    pub(crate) next_channel: u32,
+    next_channel: u32,
+    /// The highest channel the peer opened.
+    last_theirs: u32,
+    /// How many batches of frames the writer has taken.
+    pub(crate) taken: u64,
+    /// How many of them are written.
+    pub(crate) written: u64,
 }
 
 #[derive(Debug)]
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Wakes the writer.
+    /// Wakes the writer; nobody else waits on it.
     pub(crate) work: Notify,
-    /// Wakes whoever waits for the end.
-    pub(crate) ended: Notify,
+    /// Wakes everyone who waits for the end.
+    ended: Notify,
+    /// Wakes everyone who waits for the writer to catch up.
+    pub(crate) written: Notify,
+    /// Something arrived since the last heartbeat.
+    pub(crate) heard: AtomicBool,
+    /// The reader waits for the owner, not for the peer.
+    pub(crate) held_up: AtomicBool,
 }
 
 impl Shared {
@@ -123,6 +93,9 @@ impl Shared {
             }),
             work: Notify::new(),
             ended: Notify::new(),
+            written: Notify::new(),
+            heard: AtomicBool::new(false),
+            held_up: AtomicBool::new(false),
         }
     }
 
@@ -133,7 +106,11 @@ impl Shared {
 
     /// Queues a frame that goes before all data.
     pub(crate) fn send_urgent(&self, frame: Frame) {
-        self.lock().urgent.push_back(frame);
+        let mut state = self.lock();
+        if state.closed.is_none() {
+            state.urgent.push_back(frame);
+        }
+        drop(state);
         self.work.notify_one();
     }
 
@@ -144,22 +121,67 @@ impl Shared {
             state.closed = Some(reason);
         }
         for lane in state.lanes.values() {
-            lane.readable.notify_one();
-            lane.writable.notify_one();
+            lane.wakers.wake_all();
         }
         drop(state);
         self.work.notify_one();
+        self.written.notify_waiters();
         self.ended.notify_waiters();
+    }
+
+    /// Waits for the end of the connection.
+    pub(crate) async fn wait_closed(&self) -> CloseReason {
+        loop {
+            // Created before the state is looked at: `notify_waiters` reaches every future that
+            // exists, so an end in between is not missed.
+            let ended = self.ended.notified();
+            if let Some(reason) = self.lock().closed.clone() {
+                return reason;
+            }
+            ended.await;
+        }
+    }
+
+    /// Tells whether the peer gave a sign of life since the last call.
+    pub(crate) fn take_heard(&self) -> bool {
+        self.heard.swap(false, Ordering::Relaxed) || self.held_up.load(Ordering::Relaxed)
     }
 }
 
 impl State {
-    /// Opens a lane; both sides start with the initial window.
-    pub(crate) fn open(&mut self, channel: u32) -> (Arc<Notify>, Arc<Notify>) {
-        let lane = self.lanes.entry(channel).or_default();
-        lane.send_credit = u64::from(INITIAL_WINDOW);
-        lane.receive_credit = u64::from(INITIAL_WINDOW);
-        (Arc::clone(&lane.readable), Arc::clone(&lane.writable))
+    /// Opens a lane of ours with a request.
+    pub(crate) fn ask(&mut self, body: Vec<u8>) -> Result<(u32, Arc<Wakers>), CloseReason> {
+        let id = self.next_channel;
+        // Numbers are not reused within a connection; two billion requests exhaust it.
+        self.next_channel = id
+            .checked_add(2)
+            .ok_or(CloseReason::Protocol("the connection is out of channels"))?;
+        let wakers = self.open(id, true);
+        self.urgent
+            .push_back(Frame::new(Kind::Request, 0, id, body));
+        Ok((id, wakers))
+    }
+
+    /// Opens a lane the peer asked for. Numbers only grow, so that a late frame can never be
+    /// taken for one of a newer channel.
+    pub(crate) fn answer(&mut self, channel: u32) -> Result<Arc<Wakers>, CloseReason> {
+        if channel <= self.last_theirs {
+            return Err(CloseReason::Protocol(
+                "a request on a channel that was used before",
+            ));
+        }
+        if self.lanes.len() >= MAX_CHANNELS {
+            return Err(CloseReason::Protocol("too many open channels"));
+        }
+        self.last_theirs = channel;
+        Ok(self.open(channel, false))
+    }
+
+    fn open(&mut self, channel: u32, asking: bool) -> Arc<Wakers> {
+        let lane = Lane::new(asking);
+        let wakers = Arc::clone(&lane.wakers);
+        self.lanes.insert(channel, lane);
+        wakers
     }
 
     /// Puts a lane in line if it can send. Returns whether the writer has work.
@@ -177,9 +199,16 @@ impl State {
         true
     }
 
-    /// Takes the next frame for the pipe: urgent ones first, then one per lane in turn.
+    /// Takes the next frame for the pipe: urgent ones first, then credit, then one per lane in
+    /// turn.
     pub(crate) fn next_out(&mut self) -> Option<Frame> {
         if let Some(frame) = self.urgent.pop_front() {
+            if frame.kind == Kind::Pong {
+                self.pongs = self.pongs.saturating_sub(1);
+            }
+            return Some(frame);
+        }
+        if let Some(frame) = self.next_grant() {
             return Some(frame);
         }
         while let Some(channel) = self.ready.pop_front() {
@@ -187,17 +216,9 @@ impl State {
                 continue;
             };
             lane.queued = false;
-            if !lane.may_send() {
-                continue;
-            }
-            let Some(frame) = lane.out.pop_front() else {
+            let Some(frame) = lane.take_out() else {
                 continue;
             };
-            if frame.kind == Kind::Data {
-                lane.send_credit = lane.send_credit.saturating_sub(frame.body.len() as u64);
-                lane.out_bytes = lane.out_bytes.saturating_sub(frame.body.len());
-            }
-            lane.writable.notify_one();
             if !self.reap(channel) {
                 self.enqueue(channel);
             }
@@ -206,11 +227,35 @@ impl State {
         None
     }
 
+    fn next_grant(&mut self) -> Option<Frame> {
+        while let Some(channel) = self.grants.pop_front() {
+            let Some(lane) = self.lanes.get_mut(&channel) else {
+                continue;
+            };
+            let amount = u32::try_from(lane.to_grant).unwrap_or(u32::MAX);
+            lane.to_grant -= u64::from(amount);
+            if lane.to_grant > 0 {
+                self.grants.push_back(channel);
+            }
+            let body = Bytes::copy_from_slice(&amount.to_le_bytes());
+            return Some(Frame::new(Kind::Credit, 0, channel, body));
+        }
+        None
+    }
+
+    /// Tells whether the writer has taken and written everything that may be sent.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.urgent.is_empty()
+            && self.grants.is_empty()
+            && self.ready.is_empty()
+            && self.written == self.taken
+    }
+
     /// Forgets a lane that is over. Returns whether it was.
     pub(crate) fn reap(&mut self, channel: u32) -> bool {
         let over = self.lanes.get(&channel).is_some_and(Lane::is_over);
-        if over {
-            self.lanes.remove(&channel);
+        if over && let Some(lane) = self.lanes.remove(&channel) {
+            lane.wakers.wake_all();
         }
         over
     }
@@ -221,41 +266,9 @@ impl State {
         let Some(lane) = self.lanes.get_mut(&channel) else {
             return Ok(());
         };
-        let item = match frame.kind {
-            Kind::Data => {
-                let length = frame.body.len() as u64;
-                lane.receive_credit = lane
-                    .receive_credit
-                    .checked_sub(length)
-                    .ok_or(CloseReason::Protocol("data without credit"))?;
-                Item::Data {
-                    stream: frame.flags & STREAM_MASK,
-                    bytes: frame.body,
-                    last: frame.flags & FIN != 0,
-                }
-            }
-            Kind::Event => Item::Event(frame.body),
-            Kind::Reply => Item::Reply(frame.body),
-            Kind::Cancel => Item::Cancel,
-            Kind::Reset => Item::Reset,
-            _ => return Ok(()),
-        };
-        lane.ended_there |= matches!(item, Item::Reply(_) | Item::Reset);
-        if lane.orphaned {
-            // Nobody reads any more, but the peer must be able to finish.
-            if let Item::Data { bytes, .. } = &item {
-                let length = bytes.len() as u64;
-                lane.receive_credit += length;
-                self.grant(channel, length);
-            }
-            self.reap(channel);
-            return Ok(());
-        }
-        if lane.inbox.len() >= MAX_UNREAD_ITEMS {
-            return Err(CloseReason::Protocol("too many unread items on a channel"));
-        }
-        lane.inbox.push_back(item);
-        lane.readable.notify_one();
+        let swallowed = lane.deliver(frame)?;
+        self.consume(channel, swallowed);
+        self.reap(channel);
         Ok(())
     }
 
@@ -271,16 +284,93 @@ impl State {
         Ok(self.enqueue(channel))
     }
 
-    /// Queues a credit frame.
-    pub(crate) fn grant(&mut self, channel: u32, amount: u64) {
-        let amount = u32::try_from(amount).unwrap_or(u32::MAX);
-        let body = Bytes::copy_from_slice(&amount.to_le_bytes());
-        self.urgent
-            .push_back(Frame::new(Kind::Credit, 0, channel, body));
+    /// Notes that data of the peer is out of the way. Returns whether the writer has work.
+    ///
+    /// Grants in quarters of the window keep credit frames rare and the pipe busy.
+    pub(crate) fn consume(&mut self, channel: u32, bytes: u64) -> bool {
+        let Some(lane) = self.lanes.get_mut(&channel) else {
+            return false;
+        };
+        lane.consumed += bytes;
+        if lane.consumed < lane.window / 4 {
+            return false;
+        }
+        let amount = std::mem::take(&mut lane.consumed);
+        self.grant(channel, amount);
+        true
     }
 
-    /// Tells whether the peer may open one more channel.
-    pub(crate) fn has_room(&self) -> bool {
-        self.lanes.len() < MAX_CHANNELS
+    /// Lets the peer send up to this much before it must wait. The caller wakes the writer.
+    pub(crate) fn raise_window(&mut self, channel: u32, bytes: u64) {
+        let Some(lane) = self.lanes.get_mut(&channel) else {
+            return;
+        };
+        let more = bytes.saturating_sub(lane.window);
+        lane.window += more;
+        self.grant(channel, more);
     }
+
+    fn grant(&mut self, channel: u32, amount: u64) {
+        let Some(lane) = self.lanes.get_mut(&channel) else {
+            return;
+        };
+        // Credit is of no use to a peer that has sent its last item.
+        if amount == 0 || lane.ended_there {
+            return;
+        }
+        lane.receive_credit += amount;
+        if lane.to_grant == 0 {
+            self.grants.push_back(channel);
+        }
+        lane.to_grant += amount;
+    }
+
+    /// Queues the answer to a ping.
+    pub(crate) fn pong(&mut self, body: &Bytes) -> Result<(), CloseReason> {
+        if body.len() > MAX_PING {
+            return Err(CloseReason::Protocol("a ping that is too long"));
+        }
+        if self.pongs < MAX_PONGS {
+            self.pongs += 1;
+            let body = Bytes::copy_from_slice(body);
+            self.urgent.push_back(Frame::new(Kind::Pong, 0, 0, body));
+        }
+        Ok(())
+    }
+
+    /// Queues a ping, unless the pipe has not even taken the one before.
+    pub(crate) fn ping(&mut self) {
+        if !self.urgent.iter().any(|frame| frame.kind == Kind::Ping) {
+            self.urgent
+                .push_back(Frame::new(Kind::Ping, 0, 0, Bytes::new()));
+        }
+    }
+
+    /// Queues a cancel, before all data.
+    pub(crate) fn cancel(&mut self, channel: u32) {
+        self.urgent
+            .push_back(Frame::new(Kind::Cancel, 0, channel, Bytes::new()));
+    }
+
+    /// Counts what the connection holds.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> Held {
+        Held {
+            lanes: self.lanes.len(),
+            bytes: self.lanes.values().map(Lane::held_bytes).sum(),
+            control: self.urgent.len() + self.grants.len(),
+        }
+    }
+}
+
+/// What a connection holds at one moment.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// Open channels.
+    pub(crate) lanes: usize,
+    /// Bytes that wait on them, both ways.
+    pub(crate) bytes: usize,
+    /// Frames that go before all data.
+    pub(crate) control: usize,
 }

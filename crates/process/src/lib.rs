@@ -23,11 +23,12 @@ mod sys;
 mod tree;
 
 pub use launch::{Descriptor, Launch, Order, ProcessEntry, Report, Stage};
-pub use spawner::{Control, Spawner};
+pub use spawner::{Control, Spawner, receive_report, send_order};
 pub use sys::{
     block_pipe_signal, close_inherited, fork_daemon, memory_file, pipe_capacity, readable_bytes,
+    run_forked,
 };
-pub use tree::{Identity, has_proc_fs, identity_of, is_alive};
+pub use tree::{Identity, children_of, has_proc_fs, identity_of, is_alive};
 
 #[cfg(test)]
 #[path = "process_tests.rs"]

@@ -66,7 +66,7 @@ fn start(spawner: &Spawner, launch: &Launch) -> (Control, std::fs::File) {
 fn next(control: &Control) -> Option<Report> {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
-        match control.receive() {
+        match crate::receive_report(control) {
             Ok(report) => return report,
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                 assert!(Instant::now() < deadline, "the supervisor is silent");
@@ -184,7 +184,7 @@ scenario!(
         ];
         let identities = pids.map(|pid| identity_of(pid).unwrap());
         let before = Instant::now();
-        control.order(Order::Kill { grace_ms: 300 }).unwrap();
+        crate::send_order(&control, Order::Kill { grace_ms: 300 }).unwrap();
         let mut reports = Vec::new();
         while let Some(report) = next(&control) {
             reports.push(report);
@@ -225,14 +225,14 @@ scenario!(
             })
         );
         let pid: u32 = read_line(&mut output).parse().unwrap();
-        control.order(Order::List).unwrap();
+        crate::send_order(&control, Order::List).unwrap();
         let Some(Report::Alive(alive)) = next(&control) else {
             panic!()
         };
         assert_eq!(alive.len(), 1);
         assert_eq!(alive[0].pid, pid);
         assert_eq!(alive[0].command, b"sleep 300");
-        control.order(Order::Kill { grace_ms: 1000 }).unwrap();
+        crate::send_order(&control, Order::Kill { grace_ms: 1000 }).unwrap();
         assert_eq!(next(&control), Some(Report::Killed(vec![])));
         assert_eq!(next(&control), None);
     }

@@ -41,10 +41,13 @@ impl Spawner {
     pub fn fork() -> io::Result<Self> {
         let (ours, theirs) = packet_pair()?;
         match sys::fork()? {
-            Fork::Parent(pid) => Ok(Self {
-                socket: ours,
-                pid: pid.as_raw_nonzero().get().cast_unsigned(),
-            }),
+            Fork::Parent(pid) => {
+                rustix::io::ioctl_fionbio(&ours, true)?;
+                Ok(Self {
+                    socket: ours,
+                    pid: pid.as_raw_nonzero().get().cast_unsigned(),
+                })
+            }
             Fork::Child => {
                 drop(ours);
                 serve(&theirs);
@@ -76,19 +79,28 @@ impl Spawner {
         let (ours, theirs) = packet_pair()?;
         let mut fds = vec![request.as_fd(), theirs.as_fd()];
         fds.extend(descriptors.iter().map(|d| d.source));
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        if !ancillary.push(SendAncillaryMessage::ScmRights(&fds)) {
-            return Err(io::Error::other("descriptors do not fit one message"));
+        loop {
+            match self.send(&fds) {
+                Ok(()) => break,
+                Err(rustix::io::Errno::AGAIN) => {
+                    // The spawner is behind by hundreds of requests; it catches up in no time.
+                    poll(&mut [PollFd::new(&self.socket, PollFlags::OUT)], None)?;
+                }
+                Err(errno) => return Err(errno.into()),
+            }
         }
-        sendmsg(
-            &self.socket,
-            &[IoSlice::new(b"L")],
-            &mut ancillary,
-            SendFlags::NOSIGNAL,
-        )?;
         rustix::io::ioctl_fionbio(&ours, true)?;
         Ok(Control { socket: ours })
+    }
+
+    fn send(&self, fds: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
+            return Err(rustix::io::Errno::TOOBIG);
+        }
+        let byte = [IoSlice::new(b"L")];
+        sendmsg(&self.socket, &byte, &mut ancillary, SendFlags::NOSIGNAL).map(|_| ())
     }
 }
 
@@ -104,34 +116,32 @@ impl AsFd for Control {
     }
 }
 
-impl std::os::fd::AsRawFd for Control {
-    fn as_raw_fd(&self) -> std::os::fd::RawFd {
-        self.socket.as_raw_fd()
+impl From<Control> for OwnedFd {
+    fn from(control: Control) -> Self {
+        control.socket
     }
 }
 
-impl Control {
-    /// Takes the next report; `None` when the supervisor is gone, `WouldBlock` when it is
-    /// silent.
-    pub fn receive(&self) -> io::Result<Option<Report>> {
-        receive_packet(&self.socket)?.map_or(Ok(None), |packet| {
-            Report::decode(&packet)
-                .map(Some)
-                .ok_or_else(|| io::Error::other("a supervisor sent an unreadable report"))
-        })
-    }
+/// Takes the next report from a supervisor's control socket; `None` when the supervisor is
+/// gone, `WouldBlock` when it is silent.
+pub fn receive_report(socket: impl AsFd) -> io::Result<Option<Report>> {
+    receive_packet(socket)?.map_or(Ok(None), |packet| {
+        Report::decode(&packet)
+            .map(Some)
+            .ok_or_else(|| io::Error::other("a supervisor sent an unreadable report"))
+    })
+}
 
-    /// Gives an order; a supervisor that is gone has nothing left to be ordered.
-    pub fn order(&self, order: Order) -> io::Result<()> {
-        match rustix::net::send(&self.socket, &order.encode(), SendFlags::NOSIGNAL) {
-            Ok(_) | Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => Ok(()),
-            Err(errno) => Err(errno.into()),
-        }
+/// Gives an order on a control socket; a supervisor that is gone has nothing left to be ordered.
+pub fn send_order(socket: impl AsFd, order: Order) -> io::Result<()> {
+    match rustix::net::send(socket, &order.encode(), SendFlags::NOSIGNAL) {
+        Ok(_) | Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => Ok(()),
+        Err(errno) => Err(errno.into()),
     }
 }
 
 /// Takes one packet; `None` at the end.
-pub(crate) fn receive_packet(socket: &OwnedFd) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn receive_packet(socket: impl AsFd) -> io::Result<Option<Vec<u8>>> {
     let mut buffer = vec![0_u8; 32 * 1024];
     match rustix::net::recv(socket, &mut buffer[..], RecvFlags::empty()) {
         Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => Ok(None),

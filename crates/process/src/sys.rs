@@ -61,6 +61,20 @@ pub fn fork_daemon() -> io::Result<OwnedFd> {
     }
 }
 
+/// Runs something in a fork and waits for its end. Must be called before any thread exists.
+pub fn run_forked(job: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    match fork()? {
+        Fork::Child => exit_now(i32::from(job().is_err())),
+        Fork::Parent(pid) => {
+            let status = rustix::process::waitpid(Some(pid), WaitOptions::empty())?;
+            match status.and_then(|(_, status)| status.exit_status()) {
+                Some(0) => Ok(()),
+                _ => Err(io::Error::other("the guest's daemon could not be started")),
+            }
+        }
+    }
+}
+
 /// Ends this process at once, without running anything of the process it was forked from.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: `_exit` has no preconditions and does not return.

@@ -88,6 +88,11 @@ pub(crate) fn descendants(root: u32) -> Vec<Identity> {
     found
 }
 
+/// Returns the direct children of a process.
+pub fn children_of(parent: u32) -> Vec<u32> {
+    children(parent, &mut None)
+}
+
 /// Returns the direct children, by the kernel's own list where it keeps one, else by reading
 /// every process's parent once.
 pub(crate) fn children(parent: u32, table: &mut Option<HashMap<u32, Vec<u32>>>) -> Vec<u32> {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::known::known;
 use crate::raw::RawBytes;
 
 /// The protocol this build speaks.
@@ -67,7 +68,8 @@ pub struct GuestHello {
     pub uid: u32,
     /// The guest's process id in the place.
     pub pid: u32,
-    /// The shells found, best first.
+    /// The shells found, best first; those of a kind this build does not know are left out.
+    #[serde(deserialize_with = "known")]
     pub shells: Vec<Shell>,
     /// What this guest can do beyond the base protocol.
     #[serde(default)]

@@ -15,6 +15,7 @@
 
 mod frame;
 mod hello;
+mod known;
 mod limits;
 mod message;
 mod preamble;
@@ -30,3 +31,13 @@ pub use message::{
 };
 pub use preamble::{NoiseOverflow, Preamble, PreambleScanner};
 pub use raw::RawBytes;
+
+#[cfg(test)]
+#[path = "conversation_tests.rs"]
+mod conversation_tests;
+#[cfg(test)]
+#[path = "frame_tests.rs"]
+mod frame_tests;
+#[cfg(test)]
+#[path = "message_tests.rs"]
+mod message_tests;

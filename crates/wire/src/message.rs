@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::known::known;
 use crate::raw::RawBytes;
 
 /// Stream numbers on an exec channel.
@@ -244,7 +245,11 @@ pub struct ExecDone {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spill: Option<SpillFile>,
     /// What the caller should know.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "known",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub notes: Vec<Note>,
     /// Where the time went.
     pub timings: Timings,
@@ -262,7 +267,11 @@ pub struct SessionOpened {
     /// Its state now.
     pub session: SessionInfo,
     /// What the caller should know.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "known",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub notes: Vec<Note>,
 }
 

@@ -50,16 +50,21 @@ impl PreambleScanner {
         // Only the part a match could start in is searched again.
         let from = self.seen.len().saturating_sub(self.wanted.len());
         self.seen.extend_from_slice(bytes);
-        let found = self.seen.get(from..).and_then(|tail| {
+        // The verdict must not depend on how the bytes were cut, so what starts behind the
+        // allowed noise does not count even if it is here already.
+        let limit = MAX_NOISE + self.wanted.len();
+        let end = self.seen.len().min(limit);
+        let found = self.seen.get(from..end).and_then(|tail| {
             tail.windows(self.wanted.len())
-                .position(|w| w == self.wanted)
+                .position(|window| window == self.wanted)
         });
         if let Some(position) = found {
             let rest = self.seen.split_off(from + position + self.wanted.len());
             self.seen.truncate(from + position);
             return Ok(Some(rest));
         }
-        if self.seen.len() > MAX_NOISE + self.wanted.len() {
+        if self.seen.len() >= limit {
+            self.seen.truncate(limit);
             return Err(NoiseOverflow);
         }
         Ok(None)

@@ -1,0 +1,471 @@
+//! What one guest holds, shared by all of its connections.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use exoshell_process::{Spawner, has_proc_fs};
+use exoshell_wire::{
+    Failure, FailureKind, GuestHello, GuestInfo, HostHello, ProcessInfo, SessionEnded,
+};
+use tokio::sync::{Notify, OnceCell};
+
+use crate::leftovers::Leftovers;
+use crate::session::state::ShellState;
+use crate::session::{Session, SessionCell};
+use crate::shell::{Shells, Start, find_shells};
+use crate::tree::Tree;
+
+/// How many warm shells stand ready when the host does not say.
+const DEFAULT_WARM: u32 = 64;
+
+/// How many ids of past commands are remembered, so that none runs twice.
+const REMEMBERED_IDS: usize = 4096;
+
+/// What this guest can do beyond the base protocol.
+const CAPABILITIES: &[&str] = &[];
+
+/// How often leases and lives are looked at while something is held.
+const TICK: Duration = Duration::from_secs(5);
+
+/// The guest.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    /// The private folder: socket, lock, spilled output.
+    pub(crate) dir: PathBuf,
+    incarnation: String,
+    started: Instant,
+    exit_after: Duration,
+    spawner: Spawner,
+    shells: Option<Shells>,
+    baseline: OnceCell<Arc<ShellState>>,
+    table: Mutex<Table>,
+    /// Wakes the keeper when something ended.
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct Table {
+    sessions: HashMap<String, Arc<SessionCell>>,
+    runs: HashMap<String, Running>,
+    leftovers: Leftovers,
+    past_ids: HashSet<String>,
+    past_order: VecDeque<String>,
+    connections: u32,
+    /// Since when nobody is connected.
+    alone_since: Instant,
+    linger: bool,
+    max_warm: u32,
+    stopping: bool,
+}
+
+/// A command that runs now.
+#[derive(Debug, Clone)]
+struct Running {
+    session: Option<String>,
+    tree: Tree,
+}
+
+impl Guest {
+    /// Builds a guest around a spawner that was forked before any thread existed.
+    pub(crate) fn new(
+        dir: PathBuf,
+        spawner: Spawner,
+        exit_after: Duration,
+    ) -> std::io::Result<Self> {
+        let shells = find_shells()
+            .into_iter()
+            .next()
+            .map(Shells::new)
+            .transpose()?;
+        Ok(Self {
+            dir,
+            incarnation: random_name()?,
+            started: Instant::now(),
+            exit_after,
+            spawner,
+            shells,
+            baseline: OnceCell::new(),
+            table: Mutex::new(Table {
+                sessions: HashMap::new(),
+                runs: HashMap::new(),
+                leftovers: Leftovers::default(),
+                past_ids: HashSet::new(),
+                past_order: VecDeque::new(),
+                connections: 0,
+                alone_since: Instant::now(),
+                linger: true,
+                max_warm: DEFAULT_WARM,
+                stopping: false,
+            }),
+            changed: Notify::new(),
+        })
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) const fn spawner(&self) -> &Spawner {
+        &self.spawner
+    }
+
+    pub(crate) fn shells(&self) -> Result<&Shells, Failure> {
+        self.shells.as_ref().ok_or_else(|| {
+            Failure::new(
+                FailureKind::NoShell,
+                "there is no bash and no sh in this place, so no command can run",
+            )
+        })
+    }
+
+    /// Returns the state every new bash has.
+    pub(crate) async fn baseline(&self) -> Result<Arc<ShellState>, Failure> {
+        let shells = self.shells()?;
+        let spawn = |error: &dyn std::fmt::Display| {
+            Failure::new(
+                FailureKind::Spawn,
+                format!(
+                    "`{}` does not start: {error}",
+                    shells.program.path.display()
+                ),
+            )
+        };
+        self.baseline
+            .get_or_try_init(|| async {
+                let (tree, pipes) = shells
+                    .start_baseline(&self.spawner)
+                    .map_err(|error| spawn(&error))?;
+                tree.exited().await;
+                shells
+                    .captured(&pipes.capture)
+                    .map(Arc::new)
+                    .ok_or_else(|| spawn(&"it does not tell its state"))
+            })
+            .await
+            .cloned()
+    }
+
+    /// Answers a host's hello.
+    pub(crate) fn hello(&self, host: &HostHello) -> GuestHello {
+        let accepted = host.accept(CAPABILITIES);
+        if accepted.is_ok() {
+            let mut table = self.table();
+            table.linger = host.linger;
+            if let Some(most) = host.max_warm_shells {
+                table.max_warm = most;
+            }
+        }
+        GuestHello {
+            version: *accepted.as_ref().unwrap_or(&0),
+            build: crate::build().to_owned(),
+            incarnation: self.incarnation.clone(),
+            os: std::env::consts::OS.to_owned(),
+            arch: std::env::consts::ARCH.to_owned(),
+            uid: rustix::process::getuid().as_raw(),
+            pid: std::process::id(),
+            shells: find_shells(),
+            capabilities: CAPABILITIES.iter().map(|&c| c.to_owned()).collect(),
+            proc_fs: has_proc_fs(),
+            refusal: accepted.err().map(|error| error.to_string()),
+        }
+    }
+
+    /// Counts a connection for as long as the result is held.
+    pub(crate) fn connect(self: &Arc<Self>) -> Connected {
+        self.table().connections += 1;
+        Connected(Arc::clone(self))
+    }
+
+    /// Returns the cell of a session, making one if there is none.
+    pub(crate) fn session_cell(&self, key: &str) -> Arc<SessionCell> {
+        Arc::clone(self.table().sessions.entry(key.to_owned()).or_default())
+    }
+
+    /// Returns an existing session.
+    pub(crate) fn session(&self, key: &str) -> Option<Arc<Session>> {
+        let table = self.table();
+        table.sessions.get(key).and_then(|cell| cell.get()).cloned()
+    }
+
+    /// Takes a command's id; fails if it was used before.
+    pub(crate) fn claim_id(&self, id: &str) -> Result<(), Failure> {
+        let mut table = self.table();
+        if !table.past_ids.insert(id.to_owned()) {
+            return Err(Failure::new(
+                FailureKind::Duplicate,
+                format!("the command `{id}` was started before; it is not run twice"),
+            ));
+        }
+        table.past_order.push_back(id.to_owned());
+        if table.past_order.len() > REMEMBERED_IDS
+            && let Some(oldest) = table.past_order.pop_front()
+        {
+            table.past_ids.remove(&oldest);
+        }
+        Ok(())
+    }
+
+    /// Lists a command as running for as long as the result is held.
+    pub(crate) fn running(
+        self: &Arc<Self>,
+        id: &str,
+        session: Option<&str>,
+        tree: &Tree,
+    ) -> RunGuard {
+        let running = Running {
+            session: session.map(str::to_owned),
+            tree: tree.clone(),
+        };
+        self.table().runs.insert(id.to_owned(), running);
+        RunGuard {
+            guest: Arc::clone(self),
+            id: id.to_owned(),
+        }
+    }
+
+    /// Adopts what a finished command left running.
+    pub(crate) fn adopt(self: &Arc<Self>, id: &str, session: Option<&str>, tree: Tree) {
+        self.table()
+            .leftovers
+            .add(id.to_owned(), session.map(str::to_owned), tree.clone());
+        let guest = Arc::clone(self);
+        let id = id.to_owned();
+        tokio::spawn(async move {
+            tree.gone().await;
+            guest.table().leftovers.remove(&id);
+            guest.changed.notify_one();
+        });
+    }
+
+    /// Prepares the session's next shell, unless there are enough or it has one.
+    pub(crate) fn prepare(&self, session: &Session) {
+        let (Some(shells), Some(baseline)) = (&self.shells, self.baseline.get()) else {
+            return;
+        };
+        if !shells.can_wait() || !session.lacks_shell() || !self.make_room_for_shell(session) {
+            return;
+        }
+        let state = session.state();
+        let start = Start {
+            environment: state.environment(),
+            replay: state.started_from(baseline).script_to(&state),
+            state,
+        };
+        // Without a waiting shell the next command just starts its own.
+        if let Ok(shell) = shells.start_waiting(&self.spawner, start) {
+            session.keep(shell);
+        }
+    }
+
+    /// Gives up the shell that waited longest when there are too many.
+    fn make_room_for_shell(&self, newcomer: &Session) -> bool {
+        let table = self.table();
+        let mut waiting: Vec<(Instant, &Arc<Session>)> = table
+            .sessions
+            .values()
+            .filter_map(|cell| cell.get())
+            .filter(|session| session.key != newcomer.key)
+            .filter_map(|session| session.shell_expires().map(|_| session))
+            .filter_map(|session| session.idle_since().map(|since| (since, session)))
+            .collect();
+        let most = usize::try_from(table.max_warm).unwrap_or(usize::MAX);
+        if most == 0 {
+            return false;
+        }
+        if waiting.len() >= most {
+            waiting.sort_by_key(|(since, _)| *since);
+            if let Some((_, oldest)) = waiting.first() {
+                oldest.drop_shell();
+            }
+        }
+        true
+    }
+
+    /// Ends a session, the commands that run in it and what they left.
+    pub(crate) async fn end_session(&self, key: &str, grace_ms: u64) -> SessionEnded {
+        let (cell, trees) = {
+            let mut table = self.table();
+            let cell = table.sessions.remove(key);
+            let mut trees: Vec<Tree> = table
+                .runs
+                .values()
+                .filter(|run| run.session.as_deref() == Some(key))
+                .map(|run| run.tree.clone())
+                .collect();
+            trees.extend(table.leftovers.of_session(key));
+            (cell, trees)
+        };
+        if let Some(session) = cell.as_ref().and_then(|cell| cell.get()) {
+            session.end();
+        }
+        let ended = u32::try_from(trees.len()).unwrap_or(u32::MAX);
+        kill_all(trees, grace_ms).await;
+        self.changed.notify_one();
+        SessionEnded {
+            existed: cell.is_some(),
+            ended,
+        }
+    }
+
+    /// Ends everything; the guest exits afterwards.
+    pub(crate) async fn shut_down(&self, grace_ms: u64) {
+        let trees = {
+            let mut table = self.table();
+            table.stopping = true;
+            for cell in table.sessions.values() {
+                if let Some(session) = cell.get() {
+                    session.end();
+                }
+            }
+            table.sessions.clear();
+            let mut trees: Vec<Tree> = table.runs.values().map(|run| run.tree.clone()).collect();
+            trees.extend(table.leftovers.all());
+            trees
+        };
+        kill_all(trees, grace_ms).await;
+        let _ = std::fs::remove_dir_all(self.spill_dir());
+        self.changed.notify_one();
+    }
+
+    /// Describes the guest.
+    pub(crate) async fn info(&self) -> GuestInfo {
+        let (sessions, leftovers, connections, warm_shells) = {
+            let table = self.table();
+            let sessions: Vec<Arc<Session>> = table
+                .sessions
+                .values()
+                .filter_map(|cell| cell.get().cloned())
+                .collect();
+            let warm = sessions.iter().filter(|s| !s.lacks_shell()).count();
+            (sessions, table.leftovers.list(), table.connections, warm)
+        };
+        let mut alive: Vec<ProcessInfo> = Vec::new();
+        for leftover in &leftovers {
+            alive.extend(leftover.processes().await);
+        }
+        let mut sessions: Vec<_> = sessions
+            .iter()
+            .map(|session| {
+                let own = leftovers
+                    .iter()
+                    .filter(|l| l.session.as_deref() == Some(&session.key));
+                session.info(u32::try_from(own.count()).unwrap_or(u32::MAX))
+            })
+            .collect();
+        sessions.sort_by(|a, b| a.key.cmp(&b.key));
+        let mut own_pids = vec![std::process::id(), self.spawner.pid()];
+        own_pids.extend(exoshell_process::children_of(self.spawner.pid()));
+        GuestInfo {
+            pid: std::process::id(),
+            uptime_ms: crate::milliseconds(self.started.elapsed()),
+            connections,
+            sessions,
+            leftovers: alive,
+            warm_shells: u32::try_from(warm_shells).unwrap_or(u32::MAX),
+            own_pids,
+        }
+    }
+
+    pub(crate) fn spill_dir(&self) -> PathBuf {
+        self.dir.join("spill")
+    }
+
+    /// Gives up idle shells and sessions in time, and returns when the guest should exit.
+    pub(crate) async fn keep_house(&self) {
+        loop {
+            if self.sweep() {
+                return;
+            }
+            tokio::select! {
+                () = self.changed.notified() => {}
+                () = tokio::time::sleep(TICK.min(self.exit_after)) => {}
+            }
+        }
+    }
+
+    /// One look; tells whether nothing is left to guard.
+    fn sweep(&self) -> bool {
+        let now = Instant::now();
+        let mut table = self.table();
+        table.sessions.retain(|_, cell| {
+            let Some(session) = cell.get() else {
+                return true;
+            };
+            if session.shell_expires().is_some_and(|at| at <= now) {
+                session.drop_shell();
+            }
+            let over = session.expires().is_some_and(|at| at <= now);
+            if over {
+                session.end();
+            }
+            !over
+        });
+        if table.stopping {
+            return true;
+        }
+        if table.connections > 0 || !table.runs.is_empty() {
+            return false;
+        }
+        if !table.linger {
+            return true;
+        }
+        table.sessions.is_empty()
+            && table.leftovers.is_empty()
+            && table.alone_since.elapsed() >= self.exit_after
+    }
+}
+
+async fn kill_all(trees: Vec<Tree>, grace_ms: u64) {
+    let tasks: Vec<_> = trees
+        .into_iter()
+        .map(|tree| {
+            tokio::spawn(async move {
+                tree.kill(grace_ms).await;
+            })
+        })
+        .collect();
+    for task in tasks {
+        let _ = task.await;
+    }
+}
+
+/// Counts as a connection while held.
+#[derive(Debug)]
+pub(crate) struct Connected(Arc<Guest>);
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        let mut table = self.0.table();
+        table.connections = table.connections.saturating_sub(1);
+        table.alone_since = Instant::now();
+        drop(table);
+        self.0.changed.notify_one();
+    }
+}
+
+/// Lists a command as running while held.
+#[derive(Debug)]
+pub(crate) struct RunGuard {
+    guest: Arc<Guest>,
+    id: String,
+}
+
+impl Drop for RunGuard {
+    fn drop(&mut self) {
+        self.guest.table().runs.remove(&self.id);
+        self.guest.changed.notify_one();
+    }
+}
+
+fn random_name() -> std::io::Result<String> {
+    use std::fmt::Write as _;
+    let mut bytes = [0_u8; 8];
+    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    let mut name = String::new();
+    for byte in bytes {
+        let _ = write!(name, "{byte:02x}");
+    }
+    Ok(name)
+}

@@ -1,0 +1,182 @@
+//! Moving a command's output towards the host.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use exoshell_mux::ChannelSender;
+use exoshell_process::{pipe_capacity, readable_bytes};
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::shell::Pipes;
+use crate::spill::Spill;
+
+/// How much one read may bring.
+const READ_SIZE: usize = 64 * 1024;
+
+/// The pipe size asked for once a command proves to be verbose.
+const LARGE_PIPE: i32 = 1024 * 1024;
+
+/// A task moving one stream of a command.
+#[derive(Debug)]
+pub(crate) struct Pump {
+    task: JoinHandle<Pumped>,
+}
+
+/// What a pump moved.
+#[derive(Debug, Default)]
+pub(crate) struct Pumped {
+    /// How many bytes were sent.
+    pub(crate) bytes: u64,
+    /// The pipe, when something may still write to it.
+    pub(crate) open: Option<Receiver>,
+}
+
+impl Pump {
+    /// Starts moving a pipe to a stream of a channel, until its end or until `stop`.
+    pub(crate) fn start(
+        pipe: OwnedFd,
+        stream: u8,
+        sender: ChannelSender,
+        spill: Option<Arc<Spill>>,
+        stop: watch::Receiver<bool>,
+    ) -> std::io::Result<Self> {
+        let pipe = Receiver::from_owned_fd(pipe)?;
+        let job = Job {
+            pipe,
+            stream,
+            sender: Some(sender),
+            spill,
+            bytes: 0,
+            buffer: BytesMut::new(),
+        };
+        Ok(Self {
+            task: tokio::spawn(job.run(stop)),
+        })
+    }
+
+    /// Waits until everything was handed to the channel.
+    pub(crate) async fn finish(self) -> Pumped {
+        self.task.await.unwrap_or_default()
+    }
+}
+
+struct Job {
+    pipe: Receiver,
+    stream: u8,
+    sender: Option<ChannelSender>,
+    spill: Option<Arc<Spill>>,
+    bytes: u64,
+    buffer: BytesMut,
+}
+
+impl Job {
+    async fn run(mut self, mut stop: watch::Receiver<bool>) -> Pumped {
+        loop {
+            let ready = tokio::select! {
+                biased;
+                ready = self.pipe.readable() => ready,
+                // A dropped sender means that the command's task is gone; so is the audience.
+                _ = stop.wait_for(|stop| *stop) => break,
+            };
+            if ready.is_err() || self.take(READ_SIZE).await == Took::End {
+                return self.ended();
+            }
+            if *stop.borrow() {
+                break;
+            }
+        }
+        // Whatever was written before the command ended is in the pipe now. What a survivor
+        // writes from here on is not the command's, so the amount is fixed before reading.
+        let mut left = usize::try_from(readable_bytes(self.pipe.as_fd())).unwrap_or(0);
+        while left > 0 {
+            match self.take(left.min(READ_SIZE)).await {
+                Took::Some(length) => left = left.saturating_sub(length),
+                Took::Nothing => break,
+                Took::End => return self.ended(),
+            }
+        }
+        Pumped {
+            bytes: self.bytes,
+            open: Some(self.pipe),
+        }
+    }
+
+    const fn ended(&self) -> Pumped {
+        Pumped {
+            bytes: self.bytes,
+            open: None,
+        }
+    }
+
+    /// Moves up to `most` bytes that are there.
+    async fn take(&mut self, most: usize) -> Took {
+        self.buffer.reserve(most);
+        let room = self.buffer.capacity();
+        // `try_read_buf` fills the whole room; a bounded take must not read past its bound.
+        let mut bounded = bytes::BufMut::limit(&mut self.buffer, most.min(room));
+        let length = match self.pipe.try_read_buf(&mut bounded) {
+            Ok(0) => return Took::End,
+            Ok(length) => length,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Took::Nothing,
+            Err(_) => return Took::End,
+        };
+        if length == READ_SIZE && self.bytes < READ_SIZE as u64 {
+            pipe_capacity(self.pipe.as_fd(), LARGE_PIPE);
+        }
+        self.bytes += length as u64;
+        let chunk = self.buffer.split().freeze();
+        if let Some(spill) = &self.spill {
+            spill.push(&chunk);
+        }
+        if let Some(sender) = &self.sender
+            && sender.send(self.stream, chunk).await.is_err()
+        {
+            // The host is gone. The pipe is still emptied, or the command would block on it
+            // instead of being ended in order.
+            self.sender = None;
+        }
+        Took::Some(length)
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Took {
+    Some(usize),
+    Nothing,
+    End,
+}
+
+/// Keeps emptying a pipe that nobody listens to, until its end.
+pub(crate) fn empty(mut pipe: Receiver) -> JoinHandle<()> {
+    use tokio::io::AsyncReadExt as _;
+    tokio::spawn(async move {
+        let mut buffer = vec![0_u8; 16 * 1024];
+        while pipe.read(&mut buffer).await.is_ok_and(|length| length > 0) {}
+    })
+}
+
+/// Empties both output pipes of a shell whose output is of no interest, while it is held.
+#[derive(Debug)]
+pub(crate) struct Discard(Vec<JoinHandle<()>>);
+
+impl Drop for Discard {
+    fn drop(&mut self) {
+        for task in &self.0 {
+            task.abort();
+        }
+    }
+}
+
+/// Starts discarding.
+pub(crate) fn discard(pipes: &Pipes) -> Discard {
+    let tasks = [&pipes.stdout, &pipes.stderr]
+        .into_iter()
+        .filter_map(|pipe| pipe.try_clone().ok())
+        .filter_map(|pipe| Receiver::from_owned_fd(pipe).ok())
+        .map(empty)
+        .collect();
+    Discard(tasks)
+}

@@ -1,0 +1,351 @@
+//! Where a command runs, and from which state.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use exoshell_process::Stage;
+use exoshell_wire::{Exec, Failure, FailureKind, Note, SessionRef, SessionSpec, ShellKind};
+
+use crate::guest::Guest;
+use crate::session::state::{Keep, ShellState, Variable, is_identifier};
+use crate::session::{Session, existing_directory, initial_state};
+use crate::shell::{Pipes, Start, Streams, WaitingShell, directory_id, sh_files};
+use crate::tree::{StartFailure, Tree};
+
+/// Everything known about a command before it starts.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) session: Option<Arc<Session>>,
+    /// What the shell starts the command with: the session's state plus this command's own
+    /// variables and directory.
+    target: ShellState,
+    pub(crate) notes: Vec<Note>,
+    streams: Streams,
+    waiting: Option<WaitingShell>,
+    /// The exact environment of a one-shot run.
+    environment: Option<Vec<Vec<u8>>>,
+}
+
+impl Plan {
+    /// Finds the session and works out directory and variables. Nothing is started.
+    pub(crate) fn make(guest: &Arc<Guest>, exec: &Exec) -> Result<Self, Failure> {
+        guest.shells()?;
+        let mut plan = match &exec.session {
+            SessionRef::Key(key) => Self::in_session(guest, key)?,
+            SessionRef::OneShot(spec) => Self::one_shot(spec)?,
+        };
+        plan.streams = Streams {
+            merge: exec.merge,
+            stdin: exec.stdin,
+        };
+        // From here on the plan ends its session's command when it is dropped.
+        plan.adapt(exec)?;
+        guest.claim_id(&exec.id)?;
+        Ok(plan)
+    }
+
+    fn in_session(guest: &Arc<Guest>, key: &str) -> Result<Self, Failure> {
+        let session = guest.session(key).ok_or_else(|| {
+            Failure::new(
+                FailureKind::NoSession,
+                format!("there is no session `{key}`"),
+            )
+        })?;
+        let begun = session.begin();
+        let mut notes = begun.notes;
+        let mut target = (*begun.state).clone();
+        let cwd = existing_directory(&target.cwd, &mut notes);
+        if cwd != target.cwd {
+            // Said once: from here on the session lives in the directory that exists.
+            session.update(|state| state.cwd.clone_from(&cwd));
+            target.cwd = cwd;
+        }
+        if begun.prepare_now && begun.waiting.is_some() {
+            // Back to back: the next shell starts while this command runs.
+            guest.prepare(&session);
+        }
+        Ok(Self {
+            session: Some(session),
+            target,
+            notes,
+            streams: Streams::default(),
+            waiting: begun.waiting,
+            environment: None,
+        })
+    }
+
+    fn one_shot(spec: &SessionSpec) -> Result<Self, Failure> {
+        let mut notes = Vec::new();
+        let target = initial_state(spec, &mut notes)?;
+        let given = spec.env.iter().flatten().chain(&spec.extra_env);
+        let environment = given
+            .filter(|(name, _)| name.as_ref() != b"PWD")
+            .map(|(name, value)| [name.as_ref(), b"=", value.as_ref()].concat())
+            .chain([[b"PWD=".as_slice(), &target.cwd].concat()])
+            .collect();
+        Ok(Self {
+            session: None,
+            target,
+            notes,
+            streams: Streams::default(),
+            waiting: None,
+            environment: spec.env.is_some().then_some(environment),
+        })
+    }
+
+    /// Applies this command's own directory and variables.
+    fn adapt(&mut self, exec: &Exec) -> Result<(), Failure> {
+        if let Some(workdir) = &exec.workdir {
+            self.target.cwd = self.resolve(&workdir.0)?;
+        }
+        for (name, value) in &exec.env {
+            if !is_identifier(&name.0) || value.0.contains(&0) {
+                return Err(Failure::new(
+                    FailureKind::BadRequest,
+                    format!("`{}` cannot be a variable with that value", name.display()),
+                ));
+            }
+            self.target
+                .variables
+                .insert(name.0.clone(), Variable::Text(value.0.clone()));
+        }
+        Ok(())
+    }
+
+    /// Turns a working directory as a person writes it into one that can be entered.
+    fn resolve(&self, workdir: &[u8]) -> Result<Vec<u8>, Failure> {
+        let home = || self.target.text(b"HOME").unwrap_or(b"/root");
+        let path = match workdir {
+            b"~" => home().to_vec(),
+            [b'~', b'/', rest @ ..] => [home(), b"/", rest].concat(),
+            [b'/', ..] => workdir.to_vec(),
+            _ => [&self.target.cwd, &b"/"[..], workdir].concat(),
+        };
+        let why = match rustix::fs::stat(path.as_slice()) {
+            _ if path.contains(&0) => "it contains a NUL byte".to_owned(),
+            Ok(_) if directory_id(&path).is_none() => "it is not a directory".to_owned(),
+            Ok(_) => match rustix::fs::access(path.as_slice(), rustix::fs::Access::EXEC_OK) {
+                Ok(()) => return Ok(path),
+                Err(errno) => std::io::Error::from(errno).to_string(),
+            },
+            Err(errno) => std::io::Error::from(errno).to_string(),
+        };
+        Err(Failure::new(
+            FailureKind::Workdir,
+            format!(
+                "cannot enter the working directory `{}`: {why}",
+                String::from_utf8_lossy(&path)
+            ),
+        ))
+    }
+
+    /// Starts the command: in the shell that waits for it, else in a new one.
+    pub(crate) async fn start(
+        &mut self,
+        guest: &Guest,
+        id: &str,
+        command: &[u8],
+    ) -> Result<Started, Failure> {
+        if let Some(shell) = self.waiting.take()
+            && let Some(started) = self.use_waiting(shell, command).await
+        {
+            return Ok(started);
+        }
+        let (tree, pipes) = self.start_new(guest, id, command).await?;
+        match tree.started().await {
+            Ok(pid) => Ok(Started {
+                tree,
+                pipes,
+                pid,
+                warm: false,
+            }),
+            Err(failure) => Err(self.explain(guest, failure)),
+        }
+    }
+
+    /// Hands the command to a waiting shell, or returns `None` when the shell is of no use. The
+    /// command certainly did not run then: such a shell never saw it.
+    async fn use_waiting(&self, shell: WaitingShell, command: &[u8]) -> Option<Started> {
+        let pid = shell.tree.started().await.ok()?;
+        if shell.tree.has_ended() {
+            return None;
+        }
+        let mut from = (*shell.state).clone();
+        if directory_id(&self.target.cwd) != shell.directory {
+            // Same name or not, it is another directory now.
+            from.cwd.clear();
+        }
+        let update = from.script_to(&self.target);
+        let (tree, pipes) = shell.hand_over(&update, command, self.streams).ok()?;
+        Some(Started {
+            tree,
+            pipes,
+            pid,
+            warm: true,
+        })
+    }
+
+    async fn start_new(
+        &self,
+        guest: &Guest,
+        id: &str,
+        command: &[u8],
+    ) -> Result<(Tree, Pipes), Failure> {
+        let shells = guest.shells()?;
+        let fail = |error: std::io::Error| {
+            Failure::new(
+                FailureKind::Spawn,
+                format!("the command could not be started: {error}"),
+            )
+        };
+        let target = Arc::new(self.target.clone());
+        if shells.program.kind == ShellKind::Sh {
+            return self.start_sh(guest, id, command, &target).map_err(fail);
+        }
+        let start = match &self.environment {
+            // What a one-shot shell is started with is all the state it has; only variables of
+            // the request come on top.
+            Some(environment) => Start {
+                environment: environment.clone(),
+                replay: self.given_state().script_to(&target),
+                state: Arc::clone(&target),
+            },
+            None => Start {
+                environment: target.environment(),
+                replay: match guest.baseline().await {
+                    Ok(baseline) => target.started_from(&baseline).script_to(&target),
+                    Err(failure) => return Err(failure),
+                },
+                state: Arc::clone(&target),
+            },
+        };
+        let shell = shells.start_waiting(guest.spawner(), start).map_err(fail)?;
+        shell.hand_over(b"", command, self.streams).map_err(fail)
+    }
+
+    /// The state a one-shot shell has from its environment alone.
+    fn given_state(&self) -> ShellState {
+        let mut given = self.target.clone();
+        given.variables.retain(|name, variable| match variable {
+            Variable::Text(value) => self.environment.iter().flatten().any(|entry| {
+                entry
+                    .strip_prefix(name.as_slice())
+                    .and_then(|r| r.strip_prefix(b"="))
+                    == Some(value)
+            }),
+            Variable::Statement(_) => true,
+        });
+        given
+    }
+
+    fn start_sh(
+        &self,
+        guest: &Guest,
+        id: &str,
+        command: &[u8],
+        target: &Arc<ShellState>,
+    ) -> std::io::Result<(Tree, Pipes)> {
+        let environment = match &self.environment {
+            Some(environment) => environment.clone(),
+            None => target.environment(),
+        };
+        let start = Start {
+            environment,
+            replay: Vec::new(),
+            state: Arc::clone(target),
+        };
+        let files = sh_files(&guest.dir, id);
+        let [state_file, command_file] = &files;
+        // The environment and the launch carry everything an `sh` can hold.
+        std::fs::write(state_file, b":\n")?;
+        std::fs::write(command_file, command)?;
+        let shells = guest
+            .shells()
+            .map_err(|failure| std::io::Error::other(failure.message))?;
+        shells.start_sh(
+            guest.spawner(),
+            &start,
+            self.streams,
+            [state_file, command_file],
+        )
+    }
+
+    fn explain(&self, guest: &Guest, failure: StartFailure) -> Failure {
+        let error = std::io::Error::from_raw_os_error(failure.errno);
+        let shell = guest
+            .shells()
+            .map_or_else(|_| String::new(), |shells| shells.program.path.display());
+        match failure.stage {
+            Stage::Directory => Failure::new(
+                FailureKind::Workdir,
+                format!(
+                    "cannot enter the working directory `{}`: {error}",
+                    String::from_utf8_lossy(&self.target.cwd)
+                ),
+            ),
+            Stage::Fork => Failure::new(
+                FailureKind::Spawn,
+                format!("the system refused a new process: {error}"),
+            ),
+            Stage::Execute => Failure::new(
+                FailureKind::Spawn,
+                format!("`{shell}` could not be executed: {error}"),
+            ),
+        }
+    }
+
+    /// Carries over what the command changed. Tells whether its state could be read.
+    pub(crate) fn carry_over(&self, guest: &Guest, exec: &Exec, capture: &OwnedFd) -> bool {
+        let Some(session) = self.session.as_ref().filter(|_| exec.persist) else {
+            return true;
+        };
+        let captured = guest
+            .shells()
+            .ok()
+            .and_then(|shells| shells.captured(capture));
+        let Some(mut after) = captured else {
+            return false;
+        };
+        if guest.shells().is_ok_and(|shells| !shells.can_wait()) {
+            // What an `sh` cannot tell has not changed.
+            after.shopts.clone_from(&self.target.shopts);
+            after.options.clone_from(&self.target.options);
+        }
+        let mut ignored: Vec<&[u8]> = exec.env.iter().map(|(name, _)| name.as_ref()).collect();
+        let keep_directory = exec.workdir.is_none();
+        if !keep_directory {
+            ignored.push(b"OLDPWD");
+        }
+        let keep = Keep {
+            directory: keep_directory,
+            ignored_variables: &ignored,
+        };
+        session.update(|state| state.merge(&self.target, &after, keep));
+        true
+    }
+
+    /// Returns the session's directory as it is now.
+    pub(crate) fn cwd(&self) -> Vec<u8> {
+        match &self.session {
+            Some(session) => session.state().cwd.clone(),
+            None => self.target.cwd.clone(),
+        }
+    }
+}
+
+impl Drop for Plan {
+    fn drop(&mut self) {
+        if let Some(session) = &self.session {
+            session.finish();
+        }
+    }
+}
+
+/// A command that was started.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) tree: Tree,
+    pub(crate) pipes: Pipes,
+    pub(crate) pid: u32,
+    pub(crate) warm: bool,
+}

@@ -1,0 +1,385 @@
+//! Shells: finding one, starting one, and handing it a command.
+//!
+//! A bash is started ahead of its command: it has taken on the session's state and waits. The
+//! command's text reaches it through a file in memory and is evaluated as it is, so nothing is
+//! ever spliced into it, and no byte of ours can end up in what the command writes.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use exoshell_process::{Descriptor, Launch, Spawner, memory_file};
+use exoshell_wire::{RawBytes, Shell, ShellKind};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::session::capture::{BASH_CAPTURE, SH_CAPTURE, parse_bash, parse_sh};
+use crate::session::state::ShellState;
+use crate::tree::Tree;
+
+/// Where shells usually are, best first. The place's `PATH` is not asked: a session may change
+/// it, and the shell must not change with it.
+const CANDIDATES: &[(ShellKind, &str)] = &[
+    (ShellKind::Bash, "/bin/bash"),
+    (ShellKind::Bash, "/usr/bin/bash"),
+    (ShellKind::Bash, "/usr/local/bin/bash"),
+    (ShellKind::Bash, "/run/current-system/sw/bin/bash"),
+    (ShellKind::Sh, "/bin/sh"),
+    (ShellKind::Sh, "/usr/bin/sh"),
+    (ShellKind::Sh, "/bin/busybox"),
+];
+
+/// The numbers of a shell's descriptors beyond 0 to 2. The capture must be the first that is
+/// closed for a command: bash keeps the closed ones from 10 on, out of its children's reach, and
+/// the trap below finds it there.
+const TRIGGER: u32 = 4;
+const TEXT: u32 = 5;
+const CAPTURE: u32 = 6;
+const NOTHING: u32 = 7;
+const STDIN: u32 = 8;
+
+/// Lists the shells of the place, best first.
+pub(crate) fn find_shells() -> Vec<Shell> {
+    CANDIDATES
+        .iter()
+        .filter(|(_, path)| is_executable(Path::new(path)))
+        .map(|(kind, path)| Shell {
+            kind: *kind,
+            path: RawBytes::from(*path),
+        })
+        .collect()
+}
+
+fn is_executable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+        && std::fs::metadata(path).is_ok_and(|m| m.is_file())
+}
+
+/// The script a waiting bash runs: one line and one compound command, so that it is parsed whole
+/// before the command's text can change how lines are read (`set -v`, aliases).
+fn bash_script() -> String {
+    let trap = format!(
+        "{{ \\builtin set +euxv; \\builtin [ -v BASH_EXECUTION_STRING ] && \
+         {{ \\builtin : >&10 && {{ {BASH_CAPTURE}; }} >&10 || {{ {BASH_CAPTURE}; }} >&{CAPTURE}; }}; \
+         }} 2>/dev/null"
+    );
+    let trap = trap.replace('\'', r"'\''");
+    let read = format!(r"IFS= \builtin read -r -d '' -u {TEXT} BASH_EXECUTION_STRING");
+    let eval = r#"\builtin unset -v REPLY; \builtin eval "$BASH_EXECUTION_STRING""#;
+    let closed = format!("{CAPTURE}>&- {TRIGGER}<&- {TEXT}<&-");
+    format!(
+        "{{ exec 0<&{NOTHING} {NOTHING}<&-; {read}; \\builtin eval \"$BASH_EXECUTION_STRING\"; \
+         \\builtin read -r -u {TRIGGER} REPLY || \\builtin exit 0; \
+         {read}; \\builtin eval \"$BASH_EXECUTION_STRING\"; {read}; \
+         \\builtin trap '{trap}' EXIT; \
+         case $REPLY in \
+         m) {eval} {closed} 2>&1 {STDIN}<&- ;; \
+         mi) {eval} {closed} 2>&1 0<&{STDIN} {STDIN}<&- ;; \
+         i) {eval} {closed} 0<&{STDIN} {STDIN}<&- ;; \
+         *) {eval} {closed} {STDIN}<&- ;; \
+         esac; \
+         {{ \\builtin set -- \"$?\"; \\builtin set +euxv; \\builtin unset -v BASH_EXECUTION_STRING; }} \
+         2>/dev/null; {{ {BASH_CAPTURE}; }} >&{CAPTURE}; \\builtin exit \"$1\"; }}\n"
+    )
+}
+
+/// The same for a POSIX `sh`, which can neither wait nor hide a descriptor from its children:
+/// it gets its text as files and is started for the command.
+fn sh_script(streams: Streams) -> String {
+    let stdin = if streams.stdin { STDIN } else { NOTHING };
+    let merge = if streams.merge { " 2>&1" } else { "" };
+    format!(
+        "exec 0<&{stdin} {STDIN}<&- {NOTHING}<&-{merge}; . \"$1\"; \
+         trap 's=$?; {{ {}; }} >&{CAPTURE}; exit $s' EXIT; . \"$2\"; exit $?",
+        SH_CAPTURE.replace('\'', r"'\''")
+    )
+}
+
+/// How a command's streams are laid.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Streams {
+    /// stderr goes where stdout goes.
+    pub(crate) merge: bool,
+    /// stdin is fed; otherwise it is empty.
+    pub(crate) stdin: bool,
+}
+
+/// The guest's ends of a running shell.
+#[derive(Debug)]
+pub(crate) struct Pipes {
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+    /// Where the shell leaves its state.
+    pub(crate) capture: OwnedFd,
+}
+
+/// A shell that stands ready.
+#[derive(Debug)]
+pub(crate) struct WaitingShell {
+    pub(crate) tree: Tree,
+    pub(crate) pipes: Pipes,
+    /// The state it is in.
+    pub(crate) state: Arc<ShellState>,
+    /// Which directory it stands in, should another one have taken the name.
+    pub(crate) directory: Option<(u64, u64)>,
+    trigger: OwnedFd,
+    text: OwnedFd,
+    text_end: u64,
+}
+
+/// Returns the identity of a directory.
+pub(crate) fn directory_id(path: &[u8]) -> Option<(u64, u64)> {
+    let stat = rustix::fs::stat(path).ok()?;
+    (rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory)
+        .then_some((stat.st_dev, stat.st_ino))
+}
+
+/// What starting a shell needs to know.
+#[derive(Debug)]
+pub(crate) struct Start {
+    /// The environment to execute with.
+    pub(crate) environment: Vec<Vec<u8>>,
+    /// What the shell is after `replay`.
+    pub(crate) state: Arc<ShellState>,
+    /// The script that brings it there.
+    pub(crate) replay: Vec<u8>,
+}
+
+/// The shell of a place and how to start it.
+#[derive(Debug)]
+pub(crate) struct Shells {
+    pub(crate) program: Shell,
+    script: String,
+    nothing: OwnedFd,
+}
+
+impl Shells {
+    pub(crate) fn new(program: Shell) -> io::Result<Self> {
+        // An empty file stands in where even /dev/null is missing.
+        let nothing = match std::fs::File::open("/dev/null") {
+            Ok(file) => file.into(),
+            Err(_) => memory_file("nothing", b"")?,
+        };
+        Ok(Self {
+            program,
+            script: bash_script(),
+            nothing,
+        })
+    }
+
+    /// Tells whether shells can be started ahead of their commands.
+    pub(crate) fn can_wait(&self) -> bool {
+        self.program.kind == ShellKind::Bash
+    }
+
+    fn launch(&self, arguments: Vec<Vec<u8>>, start: &Start) -> Launch {
+        Launch {
+            program: self.program.path.0.clone(),
+            arguments,
+            environment: start.environment.clone(),
+            directory: start.state.cwd.clone(),
+            umask: start.state.umask,
+            grace_ms: 2000,
+        }
+    }
+
+    /// Starts a bash that waits for its command.
+    pub(crate) fn start_waiting(
+        &self,
+        spawner: &Spawner,
+        start: Start,
+    ) -> io::Result<WaitingShell> {
+        let script = memory_file("script", self.script.as_bytes())?;
+        let mut opening = start.replay.clone();
+        opening.push(0);
+        let text = memory_file("text", &opening)?;
+        let (trigger_read, trigger) = pipe_with(PipeFlags::CLOEXEC)?;
+        let launch = self.launch(vec![b"bash".to_vec()], &start);
+        let (tree, pipes) = self.spawn(
+            spawner,
+            &launch,
+            &[(&script, 0), (&trigger_read, TRIGGER), (&text, TEXT)],
+        )?;
+        Ok(WaitingShell {
+            tree,
+            pipes,
+            directory: directory_id(&start.state.cwd),
+            state: start.state,
+            trigger,
+            text,
+            text_end: opening.len() as u64,
+        })
+    }
+
+    /// Starts an `sh` that runs a command from files.
+    pub(crate) fn start_sh(
+        &self,
+        spawner: &Spawner,
+        start: &Start,
+        streams: Streams,
+        files: [&Path; 2],
+    ) -> io::Result<(Tree, Pipes)> {
+        let name: &[u8] = b"sh";
+        let mut arguments = vec![name.to_vec(), b"-c".to_vec()];
+        arguments.push(sh_script(streams).into_bytes());
+        arguments.push(name.to_vec());
+        for file in files {
+            arguments.push(file.as_os_str().as_encoded_bytes().to_vec());
+        }
+        let launch = self.launch(arguments, start);
+        self.spawn(spawner, &launch, &[(&self.nothing, 0)])
+    }
+
+    /// Starts a login bash that prints the state its profile files leave it in.
+    pub(crate) fn start_login(
+        &self,
+        spawner: &Spawner,
+        start: &Start,
+    ) -> io::Result<(Tree, Pipes)> {
+        let arguments = vec![
+            b"bash".to_vec(),
+            b"--login".to_vec(),
+            b"-c".to_vec(),
+            format!("{{ {BASH_CAPTURE}; }} >&{CAPTURE}").into_bytes(),
+        ];
+        let launch = self.launch(arguments, start);
+        self.spawn(spawner, &launch, &[(&self.nothing, 0)])
+    }
+
+    /// Starts a plain bash that prints the state every new bash has.
+    pub(crate) fn start_baseline(&self, spawner: &Spawner) -> io::Result<(Tree, Pipes)> {
+        let start = Start {
+            environment: Vec::new(),
+            state: Arc::new(ShellState {
+                cwd: b"/".to_vec(),
+                umask: 0o022,
+                ..ShellState::default()
+            }),
+            replay: Vec::new(),
+        };
+        let script = format!("{{ {BASH_CAPTURE}; }} >&{CAPTURE}");
+        let arguments = vec![b"bash".to_vec(), b"-c".to_vec(), script.into_bytes()];
+        let launch = self.launch(arguments, &start);
+        self.spawn(spawner, &launch, &[(&self.nothing, 0)])
+    }
+
+    fn spawn(
+        &self,
+        spawner: &Spawner,
+        launch: &Launch,
+        own: &[(&OwnedFd, u32)],
+    ) -> io::Result<(Tree, Pipes)> {
+        let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stdout, stdout_write) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, stderr_write) = pipe_with(PipeFlags::CLOEXEC)?;
+        let capture = memory_file("state", b"")?;
+        let mut descriptors = vec![
+            Descriptor {
+                source: stdout_write.as_fd(),
+                number: 1,
+            },
+            Descriptor {
+                source: stderr_write.as_fd(),
+                number: 2,
+            },
+            Descriptor {
+                source: capture.as_fd(),
+                number: CAPTURE,
+            },
+            Descriptor {
+                source: self.nothing.as_fd(),
+                number: NOTHING,
+            },
+            Descriptor {
+                source: stdin_read.as_fd(),
+                number: STDIN,
+            },
+        ];
+        descriptors.extend(own.iter().map(|(fd, number)| Descriptor {
+            source: fd.as_fd(),
+            number: *number,
+        }));
+        let control = spawner.spawn(launch, &descriptors)?;
+        let pipes = Pipes {
+            stdin,
+            stdout,
+            stderr,
+            capture,
+        };
+        Ok((Tree::follow(control)?, pipes))
+    }
+
+    /// Reads the state a shell left; `None` when it left none or a cut one.
+    pub(crate) fn captured(&self, capture: &OwnedFd) -> Option<ShellState> {
+        let bytes = read_file(capture).ok()?;
+        match self.program.kind {
+            ShellKind::Bash => parse_bash(&bytes),
+            ShellKind::Sh => parse_sh(&bytes),
+        }
+    }
+}
+
+impl WaitingShell {
+    /// Hands the shell its command: first the script that brings its state up to date.
+    pub(crate) fn hand_over(
+        self,
+        update: &[u8],
+        command: &[u8],
+        streams: Streams,
+    ) -> io::Result<(Tree, Pipes)> {
+        let mut message = Vec::with_capacity(update.len() + command.len() + 2);
+        message.extend_from_slice(update);
+        message.push(0);
+        message.extend_from_slice(command);
+        if ends_with_continuation(command) {
+            // At the end of a file bash drops such a backslash; in a string it keeps it.
+            message.push(b'\n');
+        }
+        write_at(&self.text, &message, self.text_end)?;
+        let mode: &[u8] = match (streams.merge, streams.stdin) {
+            (true, false) => b"m\n",
+            (true, true) => b"mi\n",
+            (false, true) => b"i\n",
+            (false, false) => b"s\n",
+        };
+        rustix::io::write(&self.trigger, mode)?;
+        Ok((self.tree, self.pipes))
+    }
+}
+
+fn ends_with_continuation(command: &[u8]) -> bool {
+    command.iter().rev().take_while(|b| **b == b'\\').count() % 2 == 1
+}
+
+fn write_at(file: &OwnedFd, bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let written = rustix::io::pwrite(file, rest, offset)?;
+        offset += written as u64;
+        rest = rest.get(written..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+fn read_file(file: &OwnedFd) -> io::Result<Vec<u8>> {
+    let size = usize::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(0);
+    let mut content = vec![0; size];
+    let mut done = 0;
+    while let Some(rest) = content.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pread(file, rest, done as u64)? {
+            0 => break,
+            read => done += read,
+        }
+    }
+    content.truncate(done);
+    Ok(content)
+}
+
+/// Returns the command files of an `sh` run.
+pub(crate) fn sh_files(dir: &Path, id: &str) -> [PathBuf; 2] {
+    [
+        dir.join(format!("{id}.state.sh")),
+        dir.join(format!("{id}.command.sh")),
+    ]
+}

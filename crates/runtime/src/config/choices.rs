@@ -1,0 +1,131 @@
+//! Settings that take one of a few names.
+
+use serde::{Deserialize, Serialize};
+
+/// Names a kind of place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Backend {
+    /// Commands run on this machine, as this user.
+    #[default]
+    Local,
+}
+
+/// Says what a session keeps from one call to the next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Persist {
+    /// Directory, variables and shell state carry over.
+    #[default]
+    Persist,
+    /// Every call starts from the state the session began with.
+    Reset,
+}
+
+/// Says how much is logged.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// Nothing.
+    Off,
+    /// What went wrong.
+    Error,
+    /// Also what may become a problem.
+    #[default]
+    Warn,
+    /// Also what was done.
+    Info,
+    /// Also why it was done.
+    Debug,
+    /// Also every message.
+    Trace,
+}
+
+/// Gives a choice its names.
+pub(super) trait Named: Copy + 'static {
+    /// All values, in the order they are listed to people.
+    const ALL: &'static [Self];
+
+    /// Returns the name of this value.
+    fn name(self) -> &'static str;
+
+    /// Finds the value with a name, in any case.
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|value| value.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Returns all names.
+    fn names() -> Vec<&'static str> {
+        Self::ALL.iter().map(|value| value.name()).collect()
+    }
+}
+
+impl Named for Backend {
+    const ALL: &'static [Self] = &[Self::Local];
+
+    fn name(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+impl Named for Persist {
+    const ALL: &'static [Self] = &[Self::Persist, Self::Reset];
+
+    fn name(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+impl Named for LogLevel {
+    const ALL: &'static [Self] = &[
+        Self::Off,
+        Self::Error,
+        Self::Warn,
+        Self::Info,
+        Self::Debug,
+        Self::Trace,
+    ];
+
+    fn name(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+impl Backend {
+    /// Returns the name as it is written in the configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+        }
+    }
+}
+
+impl Persist {
+    /// Returns the name as it is written in the configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Persist => "persist",
+            Self::Reset => "reset",
+        }
+    }
+}
+
+impl LogLevel {
+    /// Returns the name as it is written in the configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}

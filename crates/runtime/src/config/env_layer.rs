@@ -1,0 +1,34 @@
+//! The layer that the environment gives.
+
+use super::env::Environment;
+use super::error::{ConfigError, Site};
+use super::keys::KEYS;
+use super::schema::Config;
+use super::secret::shown_value;
+
+/// Reads the variables of all keys; any other variable is not looked at.
+pub(super) fn read(environment: &Environment) -> Result<Config, ConfigError> {
+    let mut config = Config::default();
+    for key in KEYS {
+        let Some((name, value)) = key
+            .variable
+            .and_then(|name| Some((name, environment.get(name)?)))
+        else {
+            continue;
+        };
+        if !key.slot.read_text(value, &mut config) {
+            return Err(ConfigError::BadValue {
+                site: Site::Variable {
+                    name: name.to_owned(),
+                },
+                value: shown_value(name, value),
+                takes: key.slot.takes(),
+            });
+        }
+    }
+    Ok(config)
+}
+
+#[cfg(test)]
+#[path = "env_layer_tests.rs"]
+mod tests;

@@ -1,0 +1,36 @@
+//! Configuration, and the only place that reads the environment.
+//!
+//! Every setting has a built-in default, and three layers may speak over it, each one over those before: the file
+//! `config.toml`, the environment, and overrides from flags. [`Config`] is one such layer (every key optional), [`Resolved`] is
+//! what comes out: concrete types, and for each key where its value came from. Each key is declared once, in `keys.rs`; parsing, the
+//! list of known keys, the template and [`Resolved::show`] all follow that declaration.
+//!
+//! A program that embeds the runtime need not touch the environment: [`Resolved::new`] gives the defaults for a home folder and
+//! [`Resolved::from_config`] puts one layer on them.
+
+mod apply;
+mod choices;
+mod credentials;
+pub mod env;
+mod env_layer;
+mod error;
+mod file;
+mod keys;
+mod locate;
+mod nearest;
+mod resolved;
+mod schema;
+mod secret;
+mod slot;
+mod template;
+#[cfg(test)]
+mod testing;
+
+pub use choices::{Backend, LogLevel, Persist};
+pub use credentials::{child_environment, is_stripped};
+pub use env::Environment;
+pub use error::{ConfigError, Site};
+pub use locate::Locations;
+pub use resolved::{Log, Places, Resolved, Setting, Source, Terminal};
+pub use schema::{Config, LogConfig, PlacesConfig, TerminalConfig};
+pub use secret::looks_secret;

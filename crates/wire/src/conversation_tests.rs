@@ -1,0 +1,403 @@
+//! A recorded conversation, byte by byte.
+//!
+//! `tests/recorded.txt` is what builds in the field send. A change of an entry is a change of
+//! the protocol; new kinds of messages are added at the end. When a change is intended, the
+//! failing test prints the new text.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{
+    Cause, EndSession, Exec, ExecDone, ExecStarted, FIN, Failure, FailureKind, Frame, FrameDecoder,
+    GuestHello, GuestInfo, HostHello, Kind, Note, OpenSession, Outcome, Preamble, ProcessInfo,
+    RawBytes, Reply, Request, SessionEnded, SessionInfo, SessionOpened, SessionRef, SessionSpec,
+    Shell, ShellKind, Spill, SpillFile, Timings, stream,
+};
+
+const RECORDED: &str = include_str!("../tests/recorded.txt");
+const PROTOCOL: &str = include_str!("../../../docs/protocol.md");
+const NONCE: &str = "9f86d081884c7d65";
+
+/// One frame of the conversation.
+struct Entry {
+    who: &'static str,
+    frame: Frame,
+    /// Compares a decoded body with the Rust value it stands for.
+    check: Check,
+}
+
+type Check = Box<dyn Fn(&[u8])>;
+
+fn json<T>(who: &'static str, kind: Kind, channel: u32, value: T) -> Entry
+where
+    T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug + 'static,
+{
+    let body = serde_json::to_vec(&value).unwrap();
+    Entry {
+        who,
+        frame: Frame::new(kind, 0, channel, body),
+        check: Box::new(move |body| assert_eq!(serde_json::from_slice::<T>(body).unwrap(), value)),
+    }
+}
+
+fn raw(who: &'static str, kind: Kind, flags: u8, channel: u32, body: &'static [u8]) -> Entry {
+    Entry {
+        who,
+        frame: Frame::new(kind, flags, channel, body),
+        check: Box::new(move |found| assert_eq!(found, body)),
+    }
+}
+
+fn ask(channel: u32, request: Request) -> Entry {
+    json("host", Kind::Request, channel, request)
+}
+
+fn answer<T>(channel: u32, value: T) -> Entry
+where
+    T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug + 'static,
+{
+    json("guest", Kind::Reply, channel, Reply::Ok(value))
+}
+
+fn exec(id: &str) -> Exec {
+    Exec {
+        id: id.into(),
+        session: SessionRef::Key("task-1".into()),
+        workdir: None,
+        env: Vec::new(),
+        timeout_ms: Some(120_000),
+        grace_ms: 2000,
+        lease_ms: 30_000,
+        merge: false,
+        stdin: false,
+        persist: true,
+        spill: None,
+    }
+}
+
+fn done() -> ExecDone {
+    ExecDone {
+        outcome: Outcome::Exited(0),
+        cause: Cause::Ended,
+        cwd: "/srv/app".into(),
+        leftovers: Vec::new(),
+        unkillable: Vec::new(),
+        spill: None,
+        notes: Vec::new(),
+        timings: Timings {
+            spawn_us: 40,
+            run_us: 900,
+            drain_us: 60,
+            warm: true,
+        },
+        stdout_bytes: 4,
+        stderr_bytes: 4,
+    }
+}
+
+fn leftover() -> ProcessInfo {
+    ProcessInfo {
+        id: "left-1".into(),
+        pid: 4250,
+        start_time: 771_234,
+        command: "sleep 600".into(),
+        session: Some("task-1".into()),
+    }
+}
+
+fn session() -> SessionInfo {
+    SessionInfo {
+        key: "task-1".into(),
+        cwd: "/srv/app".into(),
+        age_ms: 5,
+        idle_ms: 0,
+        running: 0,
+        leftovers: 0,
+    }
+}
+
+fn hellos() -> Vec<Entry> {
+    let host = HostHello {
+        min_version: 1,
+        max_version: 1,
+        build: "0.1.0".into(),
+        required: vec!["merge".into()],
+        linger: true,
+        max_warm_shells: Some(64),
+    };
+    let guest = GuestHello {
+        version: 1,
+        build: "0.1.0+2c26b46b".into(),
+        incarnation: "b5bb9d8014a0f9b1".into(),
+        os: "linux".into(),
+        arch: "x86_64".into(),
+        uid: 1000,
+        pid: 4211,
+        shells: vec![Shell {
+            kind: ShellKind::Bash,
+            path: "/bin/bash".into(),
+        }],
+        capabilities: vec!["merge".into()],
+        proc_fs: true,
+        refusal: None,
+    };
+    vec![
+        json("host", Kind::Hello, 0, host),
+        json("guest", Kind::Hello, 0, guest),
+    ]
+}
+
+fn opening() -> Vec<Entry> {
+    let spec = SessionSpec {
+        cwd: Some("/srv/app".into()),
+        env: Some(vec![
+            ("HOME".into(), "/home/dev".into()),
+            ("ODD".into(), RawBytes(b"\xff\x00\xfe".to_vec())),
+        ]),
+        extra_env: vec![("CI".into(), "1".into())],
+        login_timeout_ms: Some(5000),
+        umask: Some(18),
+        idle_ms: Some(600_000),
+        ttl_ms: Some(86_400_000),
+    };
+    let open = OpenSession {
+        key: "task-1".into(),
+        spec,
+        only_existing: false,
+    };
+    let opened = SessionOpened {
+        created: true,
+        session: session(),
+        notes: vec![Note::LoginFailed {
+            why: "the login shell took longer than 5 s".into(),
+        }],
+    };
+    vec![ask(1, Request::OpenSession(open)), answer(1, opened)]
+}
+
+fn a_command() -> Vec<Entry> {
+    let mut run = exec("run-1");
+    run.workdir = Some("src".into());
+    run.env = vec![("LANG".into(), "C".into())];
+    run.stdin = true;
+    run.spill = Some(Spill {
+        after_bytes: 1_048_576,
+        max_bytes: 1_073_741_824,
+    });
+    let mut ended = done();
+    ended.leftovers = vec![leftover()];
+    ended.spill = Some(SpillFile {
+        path: "/tmp/exoshell/run-1".into(),
+        bytes: 8,
+        incomplete: None,
+    });
+    ended.notes = vec![Note::StateNotCaptured];
+    vec![
+        ask(3, Request::Exec(Box::new(run))),
+        raw(
+            "host",
+            Kind::Data,
+            stream::COMMAND | FIN,
+            3,
+            b"cat; echo bad >&2\n",
+        ),
+        raw("host", Kind::Data, stream::STDIN, 3, b"one"),
+        raw("host", Kind::Data, stream::STDIN | FIN, 3, b"\n"),
+        json("guest", Kind::Event, 3, ExecStarted { pid: 4242 }),
+        raw("guest", Kind::Data, stream::STDOUT, 3, b"one\n"),
+        raw("guest", Kind::Data, stream::STDERR, 3, b"bad\n"),
+        raw("host", Kind::Credit, 0, 3, &[0, 0, 1, 0]),
+        raw("guest", Kind::Data, stream::STDOUT | FIN, 3, b""),
+        raw("guest", Kind::Data, stream::STDERR | FIN, 3, b""),
+        answer(3, ended),
+    ]
+}
+
+fn a_cancelled_command() -> Vec<Entry> {
+    let mut ended = done();
+    ended.outcome = Outcome::Signalled(15);
+    ended.cause = Cause::Interrupted;
+    ended.stdout_bytes = 0;
+    ended.stderr_bytes = 0;
+    vec![
+        ask(5, Request::Exec(Box::new(exec("run-2")))),
+        raw("host", Kind::Data, stream::COMMAND | FIN, 5, b"sleep 600\n"),
+        json("guest", Kind::Event, 5, ExecStarted { pid: 4243 }),
+        raw("host", Kind::Cancel, 0, 5, b""),
+        answer(5, ended),
+    ]
+}
+
+fn failures() -> Vec<Entry> {
+    let failure = Failure::new(FailureKind::Duplicate, "the id `run-2` was used before");
+    let mut lost = exec("run-3");
+    lost.session = SessionRef::OneShot(SessionSpec {
+        cwd: None,
+        env: None,
+        extra_env: Vec::new(),
+        login_timeout_ms: None,
+        umask: None,
+        idle_ms: None,
+        ttl_ms: None,
+    });
+    vec![
+        ask(7, Request::Exec(Box::new(exec("run-2")))),
+        json("guest", Kind::Reply, 7, Reply::<ExecDone>::Failed(failure)),
+        ask(9, Request::Exec(Box::new(lost))),
+        raw("guest", Kind::Reset, 0, 9, b""),
+    ]
+}
+
+fn the_rest() -> Vec<Entry> {
+    let info = GuestInfo {
+        pid: 4211,
+        uptime_ms: 60_000,
+        connections: 1,
+        sessions: vec![session()],
+        leftovers: vec![leftover()],
+        warm_shells: 1,
+        own_pids: vec![4211, 4212],
+    };
+    let end = EndSession {
+        key: "task-1".into(),
+        grace_ms: 2000,
+    };
+    let ended = SessionEnded {
+        existed: true,
+        ended: 1,
+    };
+    vec![
+        raw("host", Kind::Ping, 0, 0, b""),
+        raw("guest", Kind::Pong, 0, 0, b""),
+        ask(11, Request::Info),
+        answer(11, info),
+        ask(13, Request::EndSession(end)),
+        answer(13, ended),
+        ask(15, Request::Shutdown),
+        answer(15, ()),
+    ]
+}
+
+fn conversation() -> Vec<Entry> {
+    [
+        hellos(),
+        opening(),
+        a_command(),
+        a_cancelled_command(),
+        failures(),
+        the_rest(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn push_hex(text: &mut String, bytes: &[u8]) {
+    for line in bytes.chunks(32) {
+        text.push_str("   ");
+        for word in line.chunks(4) {
+            text.push(' ');
+            for byte in word {
+                write!(text, "{byte:02x}").unwrap();
+            }
+        }
+        text.push('\n');
+    }
+}
+
+/// Writes the conversation as the recorded file has it.
+fn render(entries: &[Entry]) -> String {
+    let mut text = String::from(
+        "# One conversation between a host and a guest, every byte of it, in order.\n\
+         # `>` is from the host, `<` from the guest; then the body for people; then header and\n\
+         # body in hex. Kept true by `conversation_tests.rs`, explained in `docs/protocol.md`.\n",
+    );
+    let preamble = Preamble::new(NONCE).encode();
+    writeln!(text, "\n< preamble\n  # \"{}\"", preamble.escape_ascii()).unwrap();
+    push_hex(&mut text, &preamble);
+    for entry in entries {
+        let Frame {
+            kind,
+            flags,
+            channel,
+            body,
+        } = &entry.frame;
+        let arrow = if entry.who == "host" { '>' } else { '<' };
+        write!(
+            text,
+            "\n{arrow} {kind:?} channel {channel} flags {flags:#04x}\n"
+        )
+        .unwrap();
+        match kind {
+            Kind::Hello | Kind::Request | Kind::Event | Kind::Reply => {
+                writeln!(text, "  # {}", String::from_utf8_lossy(body)).unwrap();
+            }
+            _ => writeln!(text, "  # \"{}\"", body.escape_ascii()).unwrap(),
+        }
+        push_hex(&mut text, &entry.frame.header());
+        push_hex(&mut text, body);
+    }
+    text
+}
+
+/// Reads the bytes of each recorded entry, preamble first.
+fn recorded_bytes() -> Vec<Vec<u8>> {
+    let mut entries: Vec<Vec<u8>> = Vec::new();
+    for line in RECORDED.lines() {
+        if line.starts_with(['<', '>']) {
+            entries.push(Vec::new());
+        } else if let Some(hex) = line.strip_prefix("    ") {
+            let digits: Vec<u8> = hex.bytes().filter(|b| *b != b' ').collect();
+            for pair in digits.chunks(2) {
+                let pair = std::str::from_utf8(pair).unwrap();
+                let byte = u8::from_str_radix(pair, 16).unwrap();
+                entries.last_mut().unwrap().push(byte);
+            }
+        }
+    }
+    entries
+}
+
+#[test]
+fn the_recording_is_what_this_build_says() {
+    let now = render(&conversation());
+    assert_eq!(RECORDED, now, "the recording should be:\n{now}");
+}
+
+#[test]
+fn the_recorded_bytes_mean_the_rust_values_and_encode_to_themselves() {
+    let recorded = recorded_bytes();
+    let (preamble, frames) = recorded.split_first().unwrap();
+    assert_eq!(*preamble, Preamble::new(NONCE).encode());
+    let entries = conversation();
+    assert_eq!(frames.len(), entries.len());
+    for (bytes, entry) in frames.iter().zip(entries) {
+        let mut decoder = FrameDecoder::default();
+        decoder.extend(bytes);
+        let frame = decoder.next_frame().unwrap().unwrap();
+        assert!(decoder.is_at_boundary());
+        (entry.check)(&frame.body);
+        assert_eq!(frame, entry.frame);
+        assert_eq!(frame.encode(), bytes);
+    }
+}
+
+#[test]
+fn the_examples_in_the_protocol_document_are_recorded_ones() {
+    let recorded: Vec<serde_json::Value> = conversation()
+        .iter()
+        .filter_map(|entry| serde_json::from_slice(&entry.frame.body).ok())
+        .collect();
+    let examples: Vec<&str> = PROTOCOL
+        .split("```json\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap())
+        .collect();
+    assert!(examples.len() > 10);
+    for example in examples {
+        let value: serde_json::Value = serde_json::from_str(example).unwrap();
+        assert!(recorded.contains(&value), "nobody says {example}");
+    }
+}
