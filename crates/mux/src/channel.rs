@@ -156,9 +156,6 @@ impl Drop for Channel {
             lane.out
                 .push_back(Frame::new(Kind::Reset, 0, id, Bytes::new()));
             state.enqueue(id);
-        } else {
-            // Senders of this channel must not wait for room on it any more.
-            lane.wakers.writable.notify_waiters();
         }
         state.consume(id, unread);
         state.reap(id);

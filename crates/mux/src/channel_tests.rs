@@ -317,27 +317,96 @@ async fn several_senders_of_one_channel_take_turns() {
     assert_eq!(received, [2 * MIB; 4]);
 }
 
+/// Fills a channel to a peer that grants nothing: the window and the queue behind it.
+async fn fill(channel: &Channel) {
+    let length = exoshell_wire::INITIAL_WINDOW as usize + crate::lane::OUT_QUEUE;
+    within(channel.send(1, pattern(0, length))).await.unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_sender_that_nobody_polls_holds_up_nobody() {
+    let (host, _incoming, mut peer) = connect_to_peer(MIB, Role::Host, Options::default());
+    let channel = host.open(Vec::new()).unwrap();
+    fill(&channel).await;
+    let mut forgotten = Box::pin(channel.finish(1));
+    assert_waits(&mut forgotten).await;
+    let mut polled = Box::pin(channel.finish(2));
+    assert_waits(&mut polled).await;
+    // Room for exactly one of them, and it goes to whoever asks.
+    let amount = u32::try_from(MAX_DATA).unwrap();
+    peer.send(Kind::Credit, 0, 1, &amount.to_le_bytes()).await;
+    within(polled).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_ends_senders_whose_credit_never_comes() {
+    for answer in [Kind::Reply, Kind::Reset] {
+        let (host, _incoming, mut peer) = connect_to_peer(MIB, Role::Host, Options::default());
+        let channel = host.open(Vec::new()).unwrap();
+        fill(&channel).await;
+        let mut sending = Box::pin(channel.finish(1));
+        assert_waits(&mut sending).await;
+        let mut flushed = Box::pin(channel.flushed());
+        assert_waits(&mut flushed).await;
+        peer.send(answer, 0, 1, b"").await;
+        within(sending).await.unwrap();
+        within(flushed).await.unwrap();
+        drop(channel);
+        assert_eq!(host.held().lanes, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn senders_of_a_dropped_answering_end_wake_though_nobody_reads() {
     let mut pair = pair(10 * KIB);
     let (mut asking, answering) = open(&mut pair).await;
-    let mut forgotten = Vec::new();
-    for _ in 0..2 {
-        let sender = answering.sender();
-        let mut sending = Box::pin(async move { sender.send(1, pattern(0, MIB)).await });
-        assert_waits(&mut sending).await;
-        forgotten.push(sending);
-    }
     let sender = answering.sender();
-    tokio::spawn(async move { sender.send_all(2, pattern(1, MIB)).await.unwrap() });
-    let mut received = 0;
-    while received < MIB {
-        let Item::Data { stream, bytes, .. } = within(asking.receive()).await.unwrap() else {
-            panic!("only data comes");
-        };
-        received += if stream == 2 { bytes.len() } else { 0 };
+    fill(&answering).await;
+    let mut sending = Box::pin(sender.finish(1));
+    assert_waits(&mut sending).await;
+    drop(answering);
+    assert_eq!(within(sending).await, Err(SendError::Ended));
+    let mut item = within(asking.receive()).await.unwrap();
+    while matches!(item, Item::Data { .. }) {
+        item = within(asking.receive()).await.unwrap();
     }
-    drop(forgotten);
+    assert_eq!(item, Item::Reset);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_is_seen_before_unread_data() {
+    let mut pair = pair(10 * KIB);
+    let (asking, mut answering) = open(&mut pair).await;
+    let watch = answering.sender();
+    let mut cancelled = Box::pin(watch.cancelled());
+    asking.send(1, Bytes::from_static(b"unread")).await.unwrap();
+    assert_waits(&mut cancelled).await;
+    asking.cancel();
+    assert_eq!(within(cancelled).await, Ok(()));
+    assert_eq!(answering.receive().await, Ok(data(1, b"unread")));
+    assert_eq!(answering.receive().await, Ok(Item::Cancel));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_for_a_cancel_learns_that_the_channel_or_the_connection_ended() {
+    for end in 0..3 {
+        let mut pair = pair(10 * KIB);
+        let (_asking, answering) = open(&mut pair).await;
+        let watch = answering.sender();
+        let mut cancelled = Box::pin(watch.cancelled());
+        assert_waits(&mut cancelled).await;
+        let mut kept = Some(answering);
+        match end {
+            0 => kept.take().unwrap().reply(Vec::new()).unwrap(),
+            1 => drop(kept.take()),
+            _ => pair.guest.close(),
+        }
+        assert_eq!(
+            within(cancelled).await,
+            Err(CloseReason::Dropped),
+            "end {end}"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -417,6 +486,19 @@ async fn flushed_means_that_the_pipe_has_it() {
     drop(channel);
     peer.expect(Kind::Cancel, 1).await;
     within(host.flushed()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_may_exit_when_its_last_reply_is_flushed() {
+    let (_guest, mut incoming, mut peer) = connect_to_peer(16, Role::Guest, Options::default());
+    peer.send(Kind::Request, 0, 1, b"").await;
+    let (channel, _) = within(incoming.accept()).await.unwrap();
+    let sender = channel.sender();
+    channel.reply(vec![b' '; 100]).unwrap();
+    let mut flushed = Box::pin(sender.flushed());
+    assert_waits(&mut flushed).await;
+    assert_eq!(peer.expect(Kind::Reply, 1).await.len(), 100);
+    within(flushed).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

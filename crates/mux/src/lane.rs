@@ -156,6 +156,8 @@ impl Lane {
         self.orphaned = true;
         self.unread_items = 0;
         self.unread_control = 0;
+        // Senders must not wait for room any more.
+        self.wakers.writable.notify_waiters();
         self.inbox.drain(..).map(|item| data_length(&item)).sum()
     }
 

@@ -133,7 +133,8 @@ impl ChannelSender {
         self.control(Kind::Event, body)
     }
 
-    /// Waits until the asking side wants the work stopped; `Err` when the connection is over.
+    /// Waits until the asking side wants the work stopped; `Err` when the connection is over or
+    /// the channel was replied on or dropped.
     ///
     /// Unlike [`Item::Cancel`](crate::Item::Cancel) it does not stand in line behind unread data.
     pub async fn cancelled(&self) -> Result<(), CloseReason> {
@@ -144,8 +145,10 @@ impl ChannelSender {
                 if let Some(reason) = &state.closed {
                     return Err(reason.clone());
                 }
-                if state.lanes.get(&self.id).is_some_and(|l| l.cancelled) {
-                    return Ok(());
+                match state.lanes.get(&self.id) {
+                    Some(lane) if lane.cancelled => return Ok(()),
+                    Some(lane) if !lane.orphaned => {}
+                    _ => return Err(CloseReason::Dropped),
                 }
             }
             changed.await;

@@ -1,1 +1,41 @@
-//! Tasks, sessions, places' lives and tools: the Rust API
+//! Tasks, sessions, places' lives and tools: Exoshell as a Rust library.
+//!
+//! A [`Runtime`] turns "run this" into an honest answer. It holds one link per place, creates
+//! places when their tasks first need them, and never touches the terminal; the environment is
+//! read only by [`config::Environment::from_process`], which a caller may do without.
+//!
+//! ```no_run
+//! use exoshell_runtime::config::{Config, Environment, Resolved};
+//! use exoshell_runtime::{Runtime, TerminalRequest};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let environment = Environment::from_process();
+//! let config = Resolved::load(&environment, Config::default())?;
+//! let runtime = Runtime::new(config, environment);
+//! let result = runtime.terminal(TerminalRequest::new("cd /tmp && pwd")).await;
+//! assert_eq!(result.output, "/tmp\n");
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod config;
+mod error;
+mod event;
+mod interrupt;
+mod places;
+mod record;
+mod run;
+mod runtime;
+mod tools;
+pub mod transcript;
+
+pub use error::{ErrorKind, RuntimeError};
+pub use event::{Event, EventKind, Events};
+pub use interrupt::Interrupt;
+pub use places::{Cleaned, GuestReport, LeftoverReport, PlaceReport, PlacesReport};
+pub use record::TaskOverrides;
+pub use run::{OutputStream, RunEnd, RunRequest};
+pub use runtime::Runtime;
+pub use tools::schema::{SchemaFormat, schemas};
+pub use tools::terminal::{Leftover, Status, TerminalRequest, TerminalResult};
+pub use tools::{ToolError, call};

@@ -1,1 +1,12 @@
-fn main() {}
+//! The command line door: words in, words out. Everything else is the runtime's.
+
+mod args;
+mod bench;
+mod commands;
+mod output;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    commands::main()
+}

@@ -1,0 +1,203 @@
+//! The words of the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const AFTER_HELP: &str = "\
+Examples:
+  exoshell run 'echo hello'                       one command, streamed, like bash -c
+  exoshell run --task web 'cd src && make'        in a session that remembers
+  exoshell call terminal '{\"command\":\"pwd\"}'     one JSON object in, one out
+  exoshell shell --task web                       a prompt into that session
+  exoshell places ls                              what exists; `places rm --all` ends it
+
+Exit codes of `run`: the command's own; 77 refused by the guard, 124 timeout, 125 our own
+failure, 126/127 as sh, 130 interrupted.
+Configuration: `exoshell config show`. Everything lives in EXOSHELL_HOME (default ~/.exoshell).";
+
+/// The execution layer AI agents run on.
+#[derive(Debug, Parser)]
+#[command(
+    name = "exoshell",
+    version = env!("EXOSHELL_VERSION"),
+    about,
+    after_help = AFTER_HELP,
+    propagate_version = false,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a command and stream its output.
+    Run(RunArgs),
+    /// Call a tool with JSON arguments; prints one JSON object.
+    Call(CallArgs),
+    /// Open a prompt into a task's session.
+    Shell(ShellArgs),
+    /// List, describe and remove the places of tasks.
+    #[command(subcommand)]
+    Places(PlacesCommand),
+    /// Show where settings come from, or write a commented file.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print the tools' schemas for a model.
+    Schema(SchemaArgs),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Measure this machine: each number beside the plain tool, in one run.
+    Bench(BenchArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The command, as shell text. Several words are joined by spaces.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<String>,
+    /// Run in this task's session, which keeps directory, variables and functions.
+    #[arg(long)]
+    pub(crate) task: Option<String>,
+    /// Where to run.
+    #[arg(long)]
+    pub(crate) backend: Option<String>,
+    /// Print one JSON object at the end instead of streaming.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Seconds until the command is ended; 0 is the configured limit.
+    #[arg(long, value_name = "S")]
+    pub(crate) timeout: Option<f64>,
+    /// Directory for this command only.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workdir: Option<PathBuf>,
+    /// A variable for this command only (repeatable).
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// Pass this program's stdin on to the command; otherwise its stdin is empty.
+    #[arg(long)]
+    pub(crate) stdin: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallArgs {
+    /// The tool; `exoshell schema` lists them.
+    pub(crate) tool: String,
+    /// Its arguments as a JSON object, or `-` to read them from stdin.
+    #[arg(default_value = "{}")]
+    pub(crate) arguments: String,
+    /// The task; goes before a `task_id` among the arguments.
+    #[arg(long)]
+    pub(crate) task: Option<String>,
+    /// Where to run.
+    #[arg(long)]
+    pub(crate) backend: Option<String>,
+    /// Accepted for symmetry: the answer is always JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShellArgs {
+    /// The task.
+    #[arg(long, default_value = "default")]
+    pub(crate) task: String,
+    /// Where to run.
+    #[arg(long)]
+    pub(crate) backend: Option<String>,
+    /// Print one JSON object per command.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PlacesCommand {
+    /// List all places.
+    Ls {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Describe the place of a task.
+    Info {
+        /// The task.
+        task: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove the place of a task: end what runs in it and forget its state.
+    Rm {
+        /// The tasks.
+        #[arg(required_unless_present = "all")]
+        task: Vec<String>,
+        /// Remove every place and end the guest, whoever uses it.
+        #[arg(long, conflicts_with = "task")]
+        all: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print every setting and where it comes from.
+    Show {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the path of the configuration file.
+    Path {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a commented configuration file; never overwrites one.
+    Init {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// Whose format.
+    #[arg(long, value_enum, default_value_t = Format::Openai)]
+    pub(crate) format: Format,
+    /// Accepted for symmetry: the schema is always JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Format {
+    /// Functions of the `OpenAI` API.
+    Openai,
+    /// Tools of the Anthropic API.
+    Anthropic,
+    /// Tools of an MCP server.
+    Mcp,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// Print JSON: `{"rows":[{"name","ours_ms","baseline","baseline_ms","ratio"}]}`.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Fewer rounds, for a first look.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Only rows whose name contains this.
+    #[arg(long, value_name = "WORD")]
+    pub(crate) only: Option<String>,
+}

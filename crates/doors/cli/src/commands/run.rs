@@ -1,0 +1,144 @@
+//! `exoshell run`.
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use bytes::Bytes;
+use exoshell_runtime::{OutputStream, RunEnd, RunRequest, Runtime, RuntimeError, TerminalRequest};
+use tokio::io::AsyncReadExt as _;
+use tokio::sync::mpsc;
+
+use super::{interrupt_on_signals, load, written};
+use crate::args::RunArgs;
+use crate::output;
+
+/// Runs a command: streamed, or as one JSON object.
+pub(crate) async fn run(args: RunArgs) -> u8 {
+    match try_run(&args).await {
+        Ok(code) => code,
+        Err(error) => output::error(&error, args.json),
+    }
+}
+
+async fn try_run(args: &RunArgs) -> Result<u8, RuntimeError> {
+    let env = args
+        .env
+        .iter()
+        .map(|pair| {
+            pair.split_once('=').ok_or_else(|| {
+                RuntimeError::Usage(format!("`--env {pair}` must look like NAME=VALUE"))
+            })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let timeout = args.timeout.map(check_timeout).transpose()?;
+    let runtime = load(args.backend.as_deref())?;
+    let command = args.command.join(" ");
+    if args.json {
+        return json(&runtime, args, command, &env, timeout).await;
+    }
+    let mut request = RunRequest::new(command).with_interrupt(interrupt_on_signals());
+    if let Some(task) = &args.task {
+        request = request.in_task(task);
+    }
+    if let Some(directory) = &args.workdir {
+        request = request.in_directory(directory);
+    }
+    for (name, value) in env {
+        request = request.with_env(name, value);
+    }
+    let config = &runtime.config().terminal;
+    let asked = timeout.filter(|timeout| !timeout.is_zero());
+    let limit = asked.unwrap_or(config.timeout).min(config.max_timeout);
+    if asked.is_some_and(|asked| asked > limit) {
+        output::talk(&format!(
+            "exoshell: the timeout is over the configured maximum; {} s is used",
+            limit.as_secs_f64()
+        ));
+    }
+    request = request.with_timeout(limit);
+    if args.stdin {
+        forward_stdin(request.feed());
+    }
+    let end = runtime.run(request, stream).await?;
+    Ok(report(&end))
+}
+
+fn check_timeout(seconds: f64) -> Result<Duration, RuntimeError> {
+    if (0.0..=315_360_000.0).contains(&seconds) {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    Err(RuntimeError::Usage(format!(
+        "`--timeout {seconds}` must be a number of seconds from 0 to 315360000"
+    )))
+}
+
+/// Writes output as it comes. A reader that went away cannot stop the command; what it writes
+/// from then on is dropped, as with any pipe into a finished reader.
+pub(super) fn stream(stream: OutputStream, bytes: &[u8]) {
+    let _ = match stream {
+        OutputStream::Stdout => {
+            let mut out = io::stdout().lock();
+            out.write_all(bytes).and_then(|()| out.flush())
+        }
+        OutputStream::Stderr => io::stderr().lock().write_all(bytes),
+    };
+}
+
+fn forward_stdin(sender: mpsc::Sender<Bytes>) {
+    tokio::spawn(async move {
+        let mut stdin = tokio::io::stdin();
+        let mut buffer = vec![0_u8; 32 * 1024];
+        while let Ok(length) = stdin.read(&mut buffer).await {
+            let piece = Bytes::copy_from_slice(buffer.get(..length).unwrap_or_default());
+            if length == 0 || sender.send(piece).await.is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// Says on stderr what the exit code alone does not, and returns it.
+pub(super) fn report(end: &RunEnd) -> u8 {
+    for line in end.remarks() {
+        output::talk(&format!("exoshell: {line}"));
+    }
+    u8::try_from(end.exit_code()).unwrap_or(output::OWN_FAILURE)
+}
+
+async fn json(
+    runtime: &Runtime,
+    args: &RunArgs,
+    command: String,
+    env: &[(&str, &str)],
+    timeout: Option<Duration>,
+) -> Result<u8, RuntimeError> {
+    let mut request = TerminalRequest::new(command).with_interrupt(interrupt_on_signals());
+    request = match &args.task {
+        Some(task) => request.in_task(task),
+        None => request.one_shot(),
+    };
+    if let Some(directory) = &args.workdir {
+        request = request.in_directory(directory);
+    }
+    for (name, value) in env {
+        request = request.with_env(*name, *value);
+    }
+    if let Some(timeout) = timeout {
+        request = request.with_timeout(timeout);
+    }
+    if args.stdin {
+        let mut text = Vec::new();
+        tokio::io::stdin()
+            .read_to_end(&mut text)
+            .await
+            .map_err(|error| RuntimeError::Usage(format!("cannot read stdin: {error}")))?;
+        request = request.with_stdin(text);
+    }
+    let result = runtime.terminal(request).await;
+    let shown = written(output::json(&result));
+    let code = match result.error_kind {
+        Some(kind) if result.exit_code < 0 => output::code(kind),
+        _ => u8::try_from(result.exit_code).unwrap_or(output::OWN_FAILURE),
+    };
+    Ok(if shown == 0 { code } else { shown })
+}

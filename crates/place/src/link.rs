@@ -1,0 +1,301 @@
+//! A conversation with a guest.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use exoshell_mux::{Channel, ChannelSender, Connection, Item, Options, Role};
+use exoshell_wire::{
+    EndSession, Exec, ExecDone, ExecStarted, Frame, FrameDecoder, GuestHello, GuestInfo, HostHello,
+    Kind, OpenSession, PROTOCOL_VERSION, Preamble, PreambleScanner, Reply, Request, SessionEnded,
+    SessionOpened, stream,
+};
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::{Pipe, PlaceError};
+
+/// How long a guest may take to say hello.
+const HELLO_LIMIT: Duration = Duration::from_secs(20);
+
+/// How much output may be on its way to us before the guest waits.
+const OUTPUT_WINDOW: u32 = 1024 * 1024;
+
+/// How a link is opened.
+#[derive(Debug, Clone)]
+pub struct LinkOptions {
+    /// This build, for people.
+    pub build: String,
+    /// Whether the guest may stay when its last host is gone.
+    pub linger: bool,
+    /// How many idle warm shells the guest may keep.
+    pub max_warm_shells: u32,
+    /// How often to ask for a sign of life; `None` trusts the pipe.
+    pub heartbeat: Option<Duration>,
+}
+
+/// An open conversation with a guest; clones share it.
+#[derive(Debug, Clone)]
+pub struct Link {
+    connection: Connection,
+    hello: Arc<GuestHello>,
+}
+
+impl Link {
+    /// Says hello on a fresh pipe.
+    pub async fn open(pipe: Pipe, options: &LinkOptions) -> Result<Self, PlaceError> {
+        match tokio::time::timeout(HELLO_LIMIT, Self::greet(pipe, options)).await {
+            Ok(link) => link,
+            Err(_) => Err(PlaceError::NoHello {
+                message: format!("nothing came within {} s", HELLO_LIMIT.as_secs()),
+            }),
+        }
+    }
+
+    async fn greet(mut pipe: Pipe, options: &LinkOptions) -> Result<Self, PlaceError> {
+        let host = HostHello {
+            min_version: PROTOCOL_VERSION,
+            max_version: PROTOCOL_VERSION,
+            build: options.build.clone(),
+            required: Vec::new(),
+            linger: options.linger,
+            max_warm_shells: Some(options.max_warm_shells),
+        };
+        let body = serde_json::to_vec(&host).map_err(|e| PlaceError::Nonsense(e.to_string()))?;
+        let frame = Frame::new(Kind::Hello, 0, 0, body);
+        let unreachable = |error: io::Error| PlaceError::Unreachable {
+            message: error.to_string(),
+        };
+        pipe.writer
+            .write_all(&frame.encode())
+            .await
+            .map_err(unreachable)?;
+        pipe.writer.flush().await.map_err(unreachable)?;
+        let mut decoder = FrameDecoder::default();
+        if let Some(nonce) = pipe.nonce.take() {
+            let early = skip_noise(&mut pipe, &nonce).await?;
+            decoder.extend(&early);
+        }
+        let hello = read_hello(&mut pipe, &mut decoder).await?;
+        let early = decoder.buffer().to_vec();
+        let mux = Options {
+            heartbeat: options.heartbeat,
+        };
+        let (connection, _incoming) =
+            Connection::start(pipe.reader, pipe.writer, Role::Host, mux, &early);
+        Ok(Self {
+            connection,
+            hello: Arc::new(hello),
+        })
+    }
+
+    /// Returns what the guest said of itself.
+    pub fn hello(&self) -> &GuestHello {
+        &self.hello
+    }
+
+    /// Tells whether the pipe is still open.
+    pub fn is_open(&self) -> bool {
+        self.connection.closed().is_none()
+    }
+
+    /// Waits until the pipe has ended.
+    pub async fn closed(&self) {
+        self.connection.wait_closed().await;
+    }
+
+    /// Makes sure that a session exists.
+    pub async fn open_session(&self, request: OpenSession) -> Result<SessionOpened, PlaceError> {
+        self.ask(&Request::OpenSession(request)).await
+    }
+
+    /// Ends a session and what runs in it.
+    pub async fn end_session(
+        &self,
+        key: &str,
+        grace: Duration,
+    ) -> Result<SessionEnded, PlaceError> {
+        let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+        let key = key.to_owned();
+        self.ask(&Request::EndSession(EndSession { key, grace_ms }))
+            .await
+    }
+
+    /// Asks what the guest holds.
+    pub async fn info(&self) -> Result<GuestInfo, PlaceError> {
+        self.ask(&Request::Info).await
+    }
+
+    /// Ends everything and the guest itself, and waits for its end.
+    pub async fn shut_down(&self) -> Result<(), PlaceError> {
+        let result = self.ask::<()>(&Request::Shutdown).await;
+        self.closed().await;
+        result
+    }
+
+    /// Starts a command. Nothing was run if this fails.
+    pub async fn exec(&self, exec: Exec, command: Bytes) -> Result<ExecStream, PlaceError> {
+        let mut channel = self.open_channel(&Request::Exec(Box::new(exec)))?;
+        channel.raise_window(OUTPUT_WINDOW);
+        channel.send_all(stream::COMMAND, command).await?;
+        Ok(ExecStream { channel })
+    }
+
+    fn open_channel(&self, request: &Request) -> Result<Channel, PlaceError> {
+        let body = serde_json::to_vec(request).map_err(|e| PlaceError::Nonsense(e.to_string()))?;
+        Ok(self.connection.open(body)?)
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, request: &Request) -> Result<T, PlaceError> {
+        let mut channel = self.open_channel(request)?;
+        loop {
+            match channel.receive().await? {
+                Item::Reply(body) => return read_reply(&body),
+                Item::Reset => return Err(dropped()),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn dropped() -> PlaceError {
+    PlaceError::Nonsense("the guest dropped the request".to_owned())
+}
+
+fn read_reply<T: DeserializeOwned>(body: &[u8]) -> Result<T, PlaceError> {
+    let reply: Reply<T> =
+        serde_json::from_slice(body).map_err(|e| PlaceError::Nonsense(e.to_string()))?;
+    Ok(Result::from(reply)?)
+}
+
+/// Reads past whatever a place prints first.
+async fn skip_noise(pipe: &mut Pipe, nonce: &str) -> Result<Vec<u8>, PlaceError> {
+    let mut scanner = PreambleScanner::new(&Preamble::new(nonce));
+    let mut buffer = vec![0_u8; 8192];
+    loop {
+        let length = pipe.reader.read(&mut buffer).await.unwrap_or(0);
+        let fresh = buffer.get(..length).unwrap_or_default();
+        if length == 0 {
+            return Err(PlaceError::NoHello {
+                message: format!("the pipe ended; it said `{}`", readable(scanner.noise())),
+            });
+        }
+        match scanner.push(fresh) {
+            Ok(Some(rest)) => return Ok(rest),
+            Ok(None) => {}
+            Err(error) => {
+                return Err(PlaceError::NoHello {
+                    message: format!("{error}; it begins `{}`", readable(scanner.noise())),
+                });
+            }
+        }
+    }
+}
+
+/// Makes foreign bytes safe to print: control characters are neutralised, the length is capped.
+fn readable(bytes: &[u8]) -> String {
+    let cut = bytes.get(..bytes.len().min(400)).unwrap_or_default();
+    String::from_utf8_lossy(cut)
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+async fn read_hello(pipe: &mut Pipe, decoder: &mut FrameDecoder) -> Result<GuestHello, PlaceError> {
+    let no_hello = |message: String| PlaceError::NoHello { message };
+    let frame = loop {
+        match decoder.next_frame() {
+            Ok(Some(frame)) => break frame,
+            Ok(None) => {}
+            Err(error) => return Err(no_hello(error.to_string())),
+        }
+        match pipe.reader.read_buf(decoder.buffer()).await {
+            Ok(0) => return Err(no_hello("the pipe ended".to_owned())),
+            Ok(_) => {}
+            Err(error) => return Err(no_hello(error.to_string())),
+        }
+    };
+    if frame.kind != Kind::Hello {
+        return Err(no_hello("the first frame is no hello".to_owned()));
+    }
+    let hello: GuestHello =
+        serde_json::from_slice(&frame.body).map_err(|error| no_hello(error.to_string()))?;
+    match hello.refusal {
+        Some(reason) => Err(PlaceError::Refused { reason }),
+        None => Ok(hello),
+    }
+}
+
+/// Something a running command did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExecEvent {
+    /// Its shell runs it now.
+    Started {
+        /// The shell's process id in the place.
+        pid: u32,
+    },
+    /// It wrote something.
+    Output {
+        /// [`stream::STDOUT`] or [`stream::STDERR`].
+        stream: u8,
+        /// What it wrote.
+        bytes: Bytes,
+    },
+    /// It ended; nothing follows.
+    Done(Box<ExecDone>),
+}
+
+/// A command under way. Dropping it cancels the command.
+#[derive(Debug)]
+pub struct ExecStream {
+    channel: Channel,
+}
+
+impl ExecStream {
+    /// Waits for what happens next. Cancel-safe.
+    pub async fn next(&mut self) -> Result<ExecEvent, PlaceError> {
+        loop {
+            match self.channel.receive().await? {
+                Item::Data { stream, bytes, .. } if !bytes.is_empty() => {
+                    return Ok(ExecEvent::Output { stream, bytes });
+                }
+                Item::Event(body) => {
+                    // An event of a newer guest is none of ours.
+                    if let Ok(ExecStarted { pid }) = serde_json::from_slice(&body) {
+                        return Ok(ExecEvent::Started { pid });
+                    }
+                }
+                Item::Reply(body) => return Ok(ExecEvent::Done(Box::new(read_reply(&body)?))),
+                Item::Reset => return Err(dropped()),
+                Item::Data { .. } | Item::Cancel => {}
+            }
+        }
+    }
+
+    /// Asks the guest to end the command; [`ExecEvent::Done`] still comes.
+    pub fn cancel(&self) {
+        self.channel.cancel();
+    }
+
+    /// Returns the handle that feeds the command's stdin.
+    pub fn stdin(&self) -> StdinSender {
+        StdinSender(self.channel.sender())
+    }
+}
+
+/// Feeds the stdin of a command that was started with one.
+#[derive(Debug, Clone)]
+pub struct StdinSender(ChannelSender);
+
+impl StdinSender {
+    /// Sends some bytes, as fast as the command reads.
+    pub async fn send(&self, bytes: Bytes) -> Result<(), PlaceError> {
+        Ok(self.0.send(stream::STDIN, bytes).await?)
+    }
+
+    /// Ends the stdin.
+    pub async fn finish(&self) -> Result<(), PlaceError> {
+        Ok(self.0.finish(stream::STDIN).await?)
+    }
+}

@@ -1,0 +1,95 @@
+//! What a caller must tell apart when something of ours failed.
+
+use exoshell_place::{PlaceError, PlaceErrorKind};
+use exoshell_wire::FailureKind;
+use serde::{Deserialize, Serialize};
+
+use crate::config::ConfigError;
+
+/// The kind alone decides exit codes and how doors present an error. It is never set by the
+/// command's own failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The request makes no sense.
+    Usage,
+    /// The configuration or the machine's set-up is wrong.
+    Config,
+    /// The guard said no.
+    Denied,
+    /// The place cannot be reached; nothing was run.
+    Unreachable,
+    /// The place was lost while the command ran.
+    PlaceLost,
+    /// This build or place cannot do that.
+    Unsupported,
+    /// A defect of ours.
+    Internal,
+}
+
+/// Why the runtime could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// The request makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The place could not be used.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// A file of ours could not be read or written.
+    #[error("{action} `{path}`: {source}")]
+    State {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: String,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// This build cannot do that.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+impl RuntimeError {
+    /// Tells the kind.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Usage(_) => ErrorKind::Usage,
+            Self::Config(_) | Self::State { .. } => ErrorKind::Config,
+            Self::Unsupported(_) => ErrorKind::Unsupported,
+            Self::Place(error) => match error {
+                PlaceError::Failed(failure) => match failure.kind {
+                    FailureKind::BadRequest | FailureKind::Workdir => ErrorKind::Usage,
+                    FailureKind::NoShell => ErrorKind::Unsupported,
+                    FailureKind::Spawn => ErrorKind::Unreachable,
+                    _ => ErrorKind::Internal,
+                },
+                _ => match error.kind() {
+                    PlaceErrorKind::Config => ErrorKind::Config,
+                    PlaceErrorKind::Unreachable => ErrorKind::Unreachable,
+                    PlaceErrorKind::Lost => ErrorKind::PlaceLost,
+                    PlaceErrorKind::Guest => ErrorKind::Usage,
+                    _ => ErrorKind::Internal,
+                },
+            },
+        }
+    }
+
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Config(error) => Some(error.hint()),
+            Self::Place(error) => error.hint(),
+            Self::State { .. } => Some(
+                "set `EXOSHELL_HOME` to a folder that you can write, or free some space".to_owned(),
+            ),
+            Self::Usage(_) | Self::Unsupported(_) => None,
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! What host processes agree on about a task's place: one small file per task.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::RuntimeError;
+
+/// The longest task name.
+const MAX_TASK: usize = 256;
+
+/// What a harness fixes for one task, before its place is created.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskOverrides {
+    /// The working directory.
+    pub cwd: Option<PathBuf>,
+    /// Variables on top of the usual environment.
+    pub env: BTreeMap<String, String>,
+    /// Opaque labels that every event of the task carries.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// The file of one task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) task: String,
+    pub(crate) backend: String,
+    /// Seconds since 1970.
+    pub(crate) created: u64,
+    /// The directory its session starts in.
+    pub(crate) directory: PathBuf,
+    /// Whether that directory was made for the task and goes with it.
+    pub(crate) own_directory: bool,
+    /// The guest that held its session when last seen.
+    #[serde(default)]
+    pub(crate) incarnation: Option<String>,
+}
+
+/// The folder of all records.
+#[derive(Debug, Clone)]
+pub(crate) struct Records {
+    dir: PathBuf,
+}
+
+/// Checks a task's name.
+pub(crate) fn check_task(task: &str) -> Result<(), RuntimeError> {
+    let fault = if task.is_empty() {
+        "a task needs a name"
+    } else if task.len() > MAX_TASK {
+        "a task's name has at most 256 bytes"
+    } else if task.chars().any(char::is_control) {
+        "a task's name has no control characters"
+    } else {
+        return Ok(());
+    };
+    Err(RuntimeError::Usage(fault.to_owned()))
+}
+
+/// Turns a task's name into a file name that two tasks never share.
+pub(crate) fn file_name(task: &str) -> String {
+    let readable: String = task
+        .chars()
+        .take(40)
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    let digest = Sha256::digest(task.as_bytes());
+    let tail: u32 = digest
+        .iter()
+        .take(4)
+        .fold(0, |sum, byte| sum << 8 | u32::from(*byte));
+    format!("{readable}-{tail:08x}")
+}
+
+impl Records {
+    pub(crate) fn new(home: &Path) -> Self {
+        Self {
+            dir: home.join("places"),
+        }
+    }
+
+    fn path(&self, task: &str) -> PathBuf {
+        self.dir.join(format!("{}.json", file_name(task)))
+    }
+
+    fn state(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RuntimeError {
+        let path = path.display().to_string();
+        move |source| RuntimeError::State {
+            action,
+            path,
+            source,
+        }
+    }
+
+    /// Returns the task's record; the first of any number of concurrent callers makes it.
+    pub(crate) fn get_or_create(
+        &self,
+        task: &str,
+        make: impl FnOnce() -> Result<Record, RuntimeError>,
+    ) -> Result<(Record, bool), RuntimeError> {
+        let path = self.path(task);
+        if let Some(record) = read(&path) {
+            return Ok((record, false));
+        }
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.dir)
+            .map_err(Self::state("cannot create", &self.dir))?;
+        let _lock = self.lock()?;
+        if let Some(record) = read(&path) {
+            return Ok((record, false));
+        }
+        let record = make()?;
+        Self::write(&path, &record)?;
+        Ok((record, true))
+    }
+
+    /// Changes a record that exists.
+    pub(crate) fn update(
+        &self,
+        task: &str,
+        change: impl FnOnce(&mut Record),
+    ) -> Result<(), RuntimeError> {
+        let path = self.path(task);
+        let _lock = self.lock()?;
+        let Some(mut record) = read(&path) else {
+            return Ok(());
+        };
+        change(&mut record);
+        Self::write(&path, &record)
+    }
+
+    /// Returns the task's record, if it has one.
+    pub(crate) fn get(&self, task: &str) -> Option<Record> {
+        read(&self.path(task))
+    }
+
+    /// Returns all records, by task.
+    pub(crate) fn list(&self) -> Vec<Record> {
+        let Ok(entries) = fs::read_dir(&self.dir) else {
+            return Vec::new();
+        };
+        let mut records: Vec<Record> = entries
+            .flatten()
+            .filter(|entry| entry.path().extension().is_some_and(|e| e == "json"))
+            .filter_map(|entry| read(&entry.path()))
+            .collect();
+        records.sort_by(|a, b| a.task.cmp(&b.task));
+        records
+    }
+
+    /// Removes a record; one that is gone already is no error.
+    pub(crate) fn remove(&self, task: &str) -> Result<bool, RuntimeError> {
+        let path = self.path(task);
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Self::state("cannot remove", &path)(error)),
+        }
+    }
+
+    /// Removes the folder if nothing is in it any more.
+    pub(crate) fn remove_folder(&self) {
+        let _ = fs::remove_file(self.dir.join(LOCK));
+        let _ = fs::remove_dir(&self.dir);
+    }
+
+    fn lock(&self) -> Result<File, RuntimeError> {
+        let path = self.dir.join(LOCK);
+        let open = || {
+            let file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .open(&path)?;
+            rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
+            Ok(file)
+        };
+        open().map_err(Self::state("cannot lock", &path))
+    }
+
+    /// Writes beside and renames, so that a reader sees the old or the new record.
+    fn write(path: &Path, record: &Record) -> Result<(), RuntimeError> {
+        let temporary = path.with_extension(format!("new-{}", std::process::id()));
+        let write = || {
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&temporary)?;
+            file.write_all(&serde_json::to_vec_pretty(record)?)?;
+            drop(file);
+            fs::rename(&temporary, path)
+        };
+        write().map_err(|error| {
+            let _ = fs::remove_file(&temporary);
+            Self::state("cannot write", path)(error)
+        })
+    }
+}
+
+const LOCK: &str = ".lock";
+
+/// Reads a record; a damaged one counts as none and is replaced by the next writer.
+fn read(path: &Path) -> Option<Record> {
+    let mut text = String::new();
+    File::open(path).ok()?.read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Returns the present time as records keep it.
+pub(crate) fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+mod tests;

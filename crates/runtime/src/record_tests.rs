@@ -1,0 +1,61 @@
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{Record, Records, check_task, file_name, now};
+
+fn record(task: &str) -> Record {
+    Record {
+        task: task.to_owned(),
+        backend: "local".to_owned(),
+        created: now(),
+        directory: PathBuf::from("/"),
+        own_directory: false,
+        incarnation: None,
+    }
+}
+
+#[test]
+fn many_first_callers_make_one_record() {
+    let home = tempfile::tempdir().unwrap();
+    let made = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                let records = Records::new(home.path());
+                records
+                    .get_or_create("t", || {
+                        made.fetch_add(1, Ordering::SeqCst);
+                        Ok(record("t"))
+                    })
+                    .unwrap();
+            });
+        }
+    });
+    assert_eq!(made.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn names_that_look_alike_get_different_files() {
+    assert_ne!(file_name("a/b"), file_name("a_b"));
+    assert_ne!(file_name(&"x".repeat(50)), file_name(&"x".repeat(51)));
+    assert!(!file_name("../../etc/passwd").contains('/'));
+}
+
+#[test]
+fn bad_task_names_are_refused() {
+    assert!(check_task("").is_err());
+    assert!(check_task("a\nb").is_err());
+    assert!(check_task(&"x".repeat(257)).is_err());
+    assert!(check_task("pull-request #7 / ä").is_ok());
+}
+
+#[test]
+fn a_damaged_record_is_replaced() {
+    let home = tempfile::tempdir().unwrap();
+    let records = Records::new(home.path());
+    records.get_or_create("t", || Ok(record("t"))).unwrap();
+    std::fs::write(records.path("t"), b"{ half").unwrap();
+    assert!(records.get("t").is_none());
+    let (_, created) = records.get_or_create("t", || Ok(record("t"))).unwrap();
+    assert!(created);
+}

@@ -1,0 +1,212 @@
+//! Tools: what a model calls. Every door passes its calls through [`call`].
+
+mod exit_hint;
+pub(crate) mod schema;
+pub(crate) mod terminal;
+
+use serde_json::{Map, Value, json};
+
+use crate::error::ErrorKind;
+use crate::interrupt::Interrupt;
+use crate::runtime::Runtime;
+use terminal::TerminalRequest;
+
+/// The tools of this build.
+pub(crate) const TOOLS: &[&str] = &["terminal"];
+
+/// A call that names no tool or gives it arguments it does not take.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolError {
+    /// There is no such tool.
+    #[error("there is no tool `{name}`; there are: {}", TOOLS.join(", "))]
+    UnknownTool {
+        /// What was asked for.
+        name: String,
+    },
+    /// The arguments are not an object.
+    #[error("the arguments of a tool are one JSON object, not {found}")]
+    NotAnObject {
+        /// What they are.
+        found: &'static str,
+    },
+    /// There is no such argument.
+    #[error("`{tool}` takes no argument `{name}`; it takes: {known}")]
+    UnknownArgument {
+        /// The tool.
+        tool: &'static str,
+        /// The argument.
+        name: String,
+        /// What it takes.
+        known: String,
+    },
+    /// An argument is missing.
+    #[error("`{tool}` needs the argument `{name}`")]
+    MissingArgument {
+        /// The tool.
+        tool: &'static str,
+        /// The argument.
+        name: &'static str,
+    },
+    /// An argument has the wrong type or a value that makes no sense.
+    #[error("the argument `{name}` takes {takes}, not {found}")]
+    BadArgument {
+        /// The argument.
+        name: &'static str,
+        /// What it takes.
+        takes: &'static str,
+        /// What was given.
+        found: String,
+    },
+    /// The argument exists, but this build cannot do it.
+    #[error("`{name}` is not available: {why}")]
+    Unsupported {
+        /// The argument.
+        name: &'static str,
+        /// Why.
+        why: &'static str,
+    },
+}
+
+impl ToolError {
+    /// Tells the kind.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Unsupported { .. } => ErrorKind::Unsupported,
+            _ => ErrorKind::Usage,
+        }
+    }
+
+    /// Returns the answer a caller gets: one JSON object, as always.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "output": "",
+            "exit_code": -1,
+            "error": self.to_string(),
+            "error_kind": self.kind(),
+            "status": "error",
+        })
+    }
+}
+
+/// Calls a tool for a task and returns its answer, always one JSON object.
+///
+/// `task` is the door's choice and goes before a `task_id` among the arguments.
+pub async fn call(
+    runtime: &Runtime,
+    tool: &str,
+    arguments: &Value,
+    task: Option<&str>,
+    interrupt: Interrupt,
+) -> Value {
+    let result = match (tool, arguments) {
+        ("terminal", Value::Object(arguments)) => {
+            TerminalRequest::from_arguments(arguments).map(|request| match task {
+                Some(task) => request.in_task(task),
+                None => request,
+            })
+        }
+        ("terminal", other) => Err(ToolError::NotAnObject {
+            found: type_name(other),
+        }),
+        _ => Err(ToolError::UnknownTool {
+            name: tool.to_owned(),
+        }),
+    };
+    match result {
+        Ok(request) => {
+            let result = runtime.terminal(request.with_interrupt(interrupt)).await;
+            serde_json::to_value(result).unwrap_or_else(|error| {
+                json!({"output": "", "exit_code": -1, "error": error.to_string(),
+                       "error_kind": "internal", "status": "error"})
+            })
+        }
+        Err(error) => error.to_json(),
+    }
+}
+
+pub(crate) const fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Reads the arguments of one tool, strictly.
+pub(crate) struct Arguments<'a> {
+    tool: &'static str,
+    values: &'a Map<String, Value>,
+}
+
+impl<'a> Arguments<'a> {
+    /// Takes the arguments if all of them are known.
+    pub(crate) fn new(
+        tool: &'static str,
+        values: &'a Map<String, Value>,
+        known: &[&str],
+    ) -> Result<Self, ToolError> {
+        match values.keys().find(|name| !known.contains(&name.as_str())) {
+            Some(name) => Err(ToolError::UnknownArgument {
+                tool,
+                name: name.clone(),
+                known: known.join(", "),
+            }),
+            None => Ok(Self { tool, values }),
+        }
+    }
+
+    /// Returns an argument that is there; null counts as absent.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a Value> {
+        self.values.get(name).filter(|value| !value.is_null())
+    }
+
+    pub(crate) fn text(&self, name: &'static str) -> Result<Option<String>, ToolError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(other) => Err(bad(name, "a string", other)),
+        }
+    }
+
+    pub(crate) fn required_text(&self, name: &'static str) -> Result<String, ToolError> {
+        self.text(name)?.ok_or(ToolError::MissingArgument {
+            tool: self.tool,
+            name,
+        })
+    }
+
+    /// Reads a number of seconds; models often send numbers as strings.
+    pub(crate) fn seconds(&self, name: &'static str) -> Result<Option<f64>, ToolError> {
+        const TAKES: &str = "a number of seconds from 0 to 315360000";
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        let number = match value {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        match number {
+            Some(number) if (0.0..=315_360_000.0).contains(&number) => Ok(Some(number)),
+            _ => Err(bad(name, TAKES, value)),
+        }
+    }
+}
+
+fn bad(name: &'static str, takes: &'static str, found: &Value) -> ToolError {
+    let mut found = found.to_string();
+    if found.len() > 80 {
+        let cut = (0..=77).rev().find(|at| found.is_char_boundary(*at));
+        found.truncate(cut.unwrap_or(0));
+        found.push('…');
+    }
+    ToolError::BadArgument { name, takes, found }
+}
+
+#[cfg(test)]
+#[path = "tools_tests.rs"]
+mod tests;

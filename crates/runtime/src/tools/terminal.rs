@@ -1,0 +1,465 @@
+//! The tool `terminal`, foreground.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use exoshell_place::PlaceError;
+use exoshell_wire::{Cause, ExecDone, FailureKind, Note, Outcome};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::exit_hint::exit_hint;
+use super::{Arguments, ToolError};
+use crate::config::Terminal;
+use crate::error::{ErrorKind, RuntimeError};
+use crate::interrupt::Interrupt;
+use crate::run::{Input, RunEnd, RunFailure, RunRequest};
+use crate::runtime::Runtime;
+use crate::transcript::Transcript;
+
+/// The arguments of the tool. `force` is not among them: no model-facing call has it.
+const KNOWN: &[&str] = &[
+    "command",
+    "timeout",
+    "workdir",
+    "env",
+    "stdin",
+    "task_id",
+    "background",
+    "pty",
+];
+
+/// The task of callers that name none.
+const DEFAULT_TASK: &str = "default";
+
+/// A call of the tool.
+#[derive(Debug)]
+pub struct TerminalRequest {
+    command: String,
+    task: Option<String>,
+    timeout: Option<Duration>,
+    workdir: Option<PathBuf>,
+    env: Vec<(String, String)>,
+    stdin: Option<Bytes>,
+    interrupt: Interrupt,
+}
+
+impl TerminalRequest {
+    /// Describes a command in the default task.
+    pub fn new(command: impl Into<String>) -> Self {
+        Self {
+            command: command.into(),
+            task: Some(DEFAULT_TASK.to_owned()),
+            timeout: None,
+            workdir: None,
+            env: Vec::new(),
+            stdin: None,
+            interrupt: Interrupt::new(),
+        }
+    }
+
+    /// Runs it in this task.
+    #[must_use]
+    pub fn in_task(mut self, task: impl Into<String>) -> Self {
+        self.task = Some(task.into());
+        self
+    }
+
+    /// Runs it in a fresh session of its own, in the caller's directory and environment.
+    #[must_use]
+    pub fn one_shot(mut self) -> Self {
+        self.task = None;
+        self
+    }
+
+    /// Limits how long it may run; zero is the configured limit.
+    #[must_use]
+    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Runs it in this directory; the session's own does not move.
+    #[must_use]
+    pub fn in_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.workdir = Some(directory.into());
+        self
+    }
+
+    /// Sets a variable for this command only.
+    #[must_use]
+    pub fn with_env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Gives it something to read.
+    #[must_use]
+    pub fn with_stdin(mut self, stdin: impl Into<Bytes>) -> Self {
+        self.stdin = Some(stdin.into());
+        self
+    }
+
+    /// Lets this stop it.
+    #[must_use]
+    pub fn with_interrupt(mut self, interrupt: Interrupt) -> Self {
+        self.interrupt = interrupt;
+        self
+    }
+
+    /// Reads a call's JSON arguments.
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, ToolError> {
+        let arguments = Arguments::new("terminal", arguments, KNOWN)?;
+        for name in ["background", "pty"] {
+            match arguments.get(name) {
+                None | Some(Value::Bool(false)) => {}
+                Some(_) => {
+                    return Err(ToolError::Unsupported {
+                        name,
+                        why: "this build runs foreground commands only",
+                    });
+                }
+            }
+        }
+        let mut request = Self::new(arguments.required_text("command")?);
+        if let Some(task) = arguments.text("task_id")? {
+            request.task = Some(task);
+        }
+        request.timeout = arguments.seconds("timeout")?.map(Duration::from_secs_f64);
+        request.workdir = arguments.text("workdir")?.map(PathBuf::from);
+        request.stdin = arguments.text("stdin")?.map(Bytes::from);
+        request.env = variables(&arguments)?;
+        Ok(request)
+    }
+
+    /// Works out the limit, and what to say when it is not the one asked for.
+    fn limit(&self, config: &Terminal) -> (Duration, Option<String>) {
+        let asked = self.timeout.filter(|timeout| !timeout.is_zero());
+        match asked {
+            None => (config.timeout.min(config.max_timeout), None),
+            Some(asked) if asked > config.max_timeout => {
+                let note = format!(
+                    "timeout {} s is over the maximum; {} s is used",
+                    asked.as_secs_f64(),
+                    config.max_timeout.as_secs_f64()
+                );
+                (config.max_timeout, Some(note))
+            }
+            Some(asked) => (asked, None),
+        }
+    }
+}
+
+fn variables(arguments: &Arguments<'_>) -> Result<Vec<(String, String)>, ToolError> {
+    let bad = |found: &Value| ToolError::BadArgument {
+        name: "env",
+        takes: "an object of strings",
+        found: found.to_string(),
+    };
+    match arguments.get("env") {
+        None => Ok(Vec::new()),
+        Some(Value::Object(variables)) => variables
+            .iter()
+            .map(|(name, value)| match value {
+                Value::String(text) => Ok((name.clone(), text.clone())),
+                other => Err(bad(other)),
+            })
+            .collect(),
+        Some(other) => Err(bad(other)),
+    }
+}
+
+/// How a call ended that did not end by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Status {
+    /// It ran into its limit.
+    Timeout,
+    /// The caller stopped it.
+    Interrupted,
+    /// It was not run, or its end is not known.
+    Error,
+}
+
+/// A process that a command left running.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Leftover {
+    /// Its process id in the place.
+    pub pid: u32,
+    /// Its command line.
+    pub command: String,
+}
+
+/// Where the time of a call went.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CallTimings {
+    /// Until the command's shell had it.
+    pub spawn_ms: f64,
+    /// While it ran.
+    pub run_ms: f64,
+    /// Collecting the rest of its output and its state.
+    pub drain_ms: f64,
+    /// Whether a shell stood ready for it.
+    pub warm: bool,
+}
+
+/// The answer: always one object, never an exception.
+#[derive(Debug, Clone, PartialEq, Serialize, Default)]
+pub struct TerminalResult {
+    /// What the command wrote, as a person would have seen it.
+    pub output: String,
+    /// Its exit code; -1 where nothing was run or its end is not known.
+    pub exit_code: i32,
+    /// What went wrong on our side, if anything did.
+    pub error: Option<String>,
+    /// The kind of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_kind: Option<ErrorKind>,
+    /// How it ended, if not by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// The signal that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    /// The session's directory afterwards.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// How long the call took.
+    pub duration_ms: u64,
+    /// Whether something was cut out of `output`.
+    #[serde(skip_serializing_if = "is_false")]
+    pub truncated: bool,
+    /// How many characters the output has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_chars: Option<u64>,
+    /// How many lines it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_lines: Option<u64>,
+    /// Where the raw output is kept, in the place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_file: Option<String>,
+    /// What is missing from that file, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_file_note: Option<String>,
+    /// Said when the limit is not the one asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_note: Option<String>,
+    /// What the command left running.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_running: Vec<Leftover>,
+    /// What could not be ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_killed: Vec<Leftover>,
+    /// What the caller should know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Where the time went.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timings: Option<CallTimings>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes fields by reference"
+)]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+impl Runtime {
+    /// Runs the tool `terminal`. Dropping the future ends the command.
+    pub async fn terminal(&self, request: TerminalRequest) -> TerminalResult {
+        let config = &self.inner.config.terminal;
+        let (timeout, timeout_note) = request.limit(config);
+        let mut transcript = Transcript::new(config.output_limit_chars);
+        let run = RunRequest {
+            command: request.command,
+            task: request.task,
+            timeout: Some(timeout),
+            workdir: request.workdir,
+            env: request.env,
+            merge: true,
+            spill: true,
+            input: request.stdin.map_or(Input::Empty, Input::Bytes),
+            persist: None,
+            interrupt: request.interrupt,
+        };
+        let command = run.command.clone();
+        let began = std::time::Instant::now();
+        let ended = self.execute(run, |_, bytes| transcript.push(bytes)).await;
+        let mut result = match ended {
+            Ok(end) => finished(&end, transcript, &command),
+            Err(failure) => failed(&failure, transcript),
+        };
+        result.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        result.timeout_note = timeout_note;
+        result
+    }
+}
+
+/// Returns the exit code a shell would show for an end.
+pub(crate) fn exit_code(done: &ExecDone) -> i32 {
+    match (done.cause, done.outcome) {
+        (Cause::Timeout, _) => 124,
+        (Cause::Interrupted, _) => 130,
+        (Cause::Ended, Outcome::Exited(code)) => code,
+        (Cause::Ended, Outcome::Signalled(signal)) => 128 + signal,
+        (Cause::Ended, Outcome::Unknown) => -1,
+    }
+}
+
+fn finished(end: &RunEnd, transcript: Transcript, command: &str) -> TerminalResult {
+    let done = &end.done;
+    let cut = transcript.finish();
+    let mut result = TerminalResult {
+        exit_code: exit_code(done),
+        cwd: Some(done.cwd.display()),
+        truncated: cut.truncated,
+        output: cut.text,
+        left_running: done.leftovers.iter().map(leftover).collect(),
+        not_killed: done.unkillable.iter().map(leftover).collect(),
+        timings: Some(CallTimings {
+            spawn_ms: milliseconds(done.timings.spawn_us),
+            run_ms: milliseconds(done.timings.run_us),
+            drain_ms: milliseconds(done.timings.drain_us),
+            warm: done.timings.warm,
+        }),
+        ..TerminalResult::default()
+    };
+    if cut.truncated {
+        result.output_chars = Some(cut.total_chars);
+        result.output_lines = Some(cut.total_lines);
+        result.output_file = done.spill.as_ref().map(|spill| spill.path.display());
+        result.output_file_note = done.spill.as_ref().and_then(|s| s.incomplete.clone());
+    }
+    match (done.cause, done.outcome) {
+        (Cause::Timeout, _) => {
+            result.status = Some(Status::Timeout);
+            let seconds = end.timeout.as_secs_f64();
+            last_line(
+                &mut result.output,
+                &format!("[Command timed out after {seconds} s]"),
+            );
+        }
+        (Cause::Interrupted, _) => {
+            result.status = Some(Status::Interrupted);
+            last_line(&mut result.output, "[Command interrupted]");
+        }
+        (Cause::Ended, Outcome::Signalled(number)) => result.signal = Some(signal_name(number)),
+        (Cause::Ended, Outcome::Unknown) => {
+            result.status = Some(Status::Error);
+            result.error_kind = Some(ErrorKind::PlaceLost);
+            result.error = Some(
+                "the process that supervised the command was killed, so its exit code is not known"
+                    .to_owned(),
+            );
+        }
+        (Cause::Ended, Outcome::Exited(_)) => {}
+    }
+    let mut hints = end.notes();
+    if result.status.is_none() {
+        hints.extend(exit_hint(command, result.exit_code).map(str::to_owned));
+    }
+    result.hint = (!hints.is_empty()).then(|| hints.join("; "));
+    result
+}
+
+fn failed(failure: &RunFailure, transcript: Transcript) -> TerminalResult {
+    let cut = transcript.finish();
+    let mut result = TerminalResult {
+        output: if failure.started {
+            cut.text
+        } else {
+            String::new()
+        },
+        truncated: failure.started && cut.truncated,
+        exit_code: -1,
+        error: Some(failure.error.to_string()),
+        error_kind: Some(failure.error.kind()),
+        status: Some(Status::Error),
+        hint: failure.error.hint(),
+        ..TerminalResult::default()
+    };
+    if let RuntimeError::Place(PlaceError::Failed(refused)) = &failure.error {
+        match refused.kind {
+            FailureKind::Workdir => result.exit_code = 126,
+            FailureKind::Ended => {
+                result.exit_code = 130;
+                result.status = Some(Status::Interrupted);
+                result.error = None;
+                result.error_kind = None;
+            }
+            _ => {}
+        }
+    }
+    result
+}
+
+fn leftover(process: &exoshell_wire::ProcessInfo) -> Leftover {
+    Leftover {
+        pid: process.pid,
+        command: process.command.display(),
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "milliseconds with three digits are all that is told"
+)]
+fn milliseconds(microseconds: u64) -> f64 {
+    microseconds as f64 / 1000.0
+}
+
+fn last_line(output: &mut String, line: &str) {
+    if !output.is_empty() && !output.ends_with('\n') {
+        output.push('\n');
+    }
+    output.push_str(line);
+    output.push('\n');
+}
+
+/// Says a note of the guest in a sentence; notes without a use for the caller are left out.
+pub(crate) fn note_text(note: &Note) -> Option<String> {
+    match note {
+        Note::DirectoryGone { gone, used } => Some(format!(
+            "the directory `{}` does not exist (any more); the command ran in `{}`",
+            gone.display(),
+            used.display()
+        )),
+        Note::LoginFailed { why } => Some(why.clone()),
+        Note::NoBash { shell } => Some(format!(
+            "there is no bash here; `{}` is used, which keeps directory, exported variables and \
+             umask between calls, but no functions, aliases or options",
+            shell.display()
+        )),
+        Note::StateNotCaptured => None,
+    }
+}
+
+/// Names a signal as `kill -l` does, with the prefix people search for.
+fn signal_name(number: i32) -> String {
+    let name = match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        10 => "SIGUSR1",
+        11 => "SIGSEGV",
+        12 => "SIGUSR2",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return format!("signal {number}"),
+    };
+    name.to_owned()
+}
