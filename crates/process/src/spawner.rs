@@ -49,7 +49,9 @@ impl Spawner {
                 })
             }
             Fork::Child => {
+                // Locks and pipes of the guest end with the guest, not with its spawner.
                 drop(ours);
+                sys::close_all_but(&theirs);
                 serve(&theirs);
                 sys::exit_now(0)
             }

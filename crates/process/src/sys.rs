@@ -143,21 +143,34 @@ pub(crate) fn close_all_on_exec() {
 ///
 /// Only for the very start of a program, before it opened anything itself.
 pub fn close_inherited() {
-    let first: u32 = 3;
-    // SAFETY: nothing in this process owns a descriptor from `first` on yet.
-    let result = unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) };
+    close_range(3, libc::c_uint::MAX);
+}
+
+/// Closes every descriptor from 3 on but this one, in a fork that goes its own way.
+pub(crate) fn close_all_but(kept: &OwnedFd) {
+    let kept = kept.as_raw_fd().cast_unsigned();
+    if kept > 3 {
+        close_range(3, kept - 1);
+    }
+    close_range(kept + 1, libc::c_uint::MAX);
+}
+
+fn close_range(first: libc::c_uint, last: libc::c_uint) {
+    // SAFETY: both callers own none of these descriptors: one has opened nothing yet, the other
+    // is a fork that never drops what it was copied with.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     if result == 0 {
         return;
     }
     // Kernels before 5.9 do not know the call.
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile)
         .current
+        .and_then(|limit| libc::c_uint::try_from(limit).ok())
         .unwrap_or(65_536)
         .min(65_536);
-    let limit = RawFd::try_from(limit).unwrap_or(RawFd::MAX);
-    for number in RawFd::try_from(first).unwrap_or(RawFd::MAX)..limit {
+    for number in first..=last.min(limit) {
         // SAFETY: as above.
-        unsafe { libc::close(number) };
+        unsafe { libc::close(number.cast_signed()) };
     }
 }
 
