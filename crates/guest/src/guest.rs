@@ -29,6 +29,9 @@ const CAPABILITIES: &[&str] = &[];
 /// How often leases and lives are looked at while something is held.
 const TICK: Duration = Duration::from_secs(5);
 
+/// The shortest pause between two looks.
+const MIN_TICK: Duration = Duration::from_millis(50);
+
 /// The guest.
 #[derive(Debug)]
 pub(crate) struct Guest {
@@ -380,7 +383,7 @@ impl Guest {
             }
             tokio::select! {
                 () = self.changed.notified() => {}
-                () = tokio::time::sleep(TICK.min(self.exit_after)) => {}
+                () = tokio::time::sleep(TICK.min(self.exit_after.max(MIN_TICK))) => {}
             }
         }
     }
@@ -459,13 +462,10 @@ impl Drop for RunGuard {
     }
 }
 
+/// Returns a name no other guest has. The system call itself is used: a place may lack every
+/// device file.
 fn random_name() -> std::io::Result<String> {
-    use std::fmt::Write as _;
     let mut bytes = [0_u8; 8];
-    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
-    let mut name = String::new();
-    for byte in bytes {
-        let _ = write!(name, "{byte:02x}");
-    }
-    Ok(name)
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
 }

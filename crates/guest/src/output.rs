@@ -98,10 +98,13 @@ impl Job {
                 Took::End => return self.ended(),
             }
         }
-        Pumped {
-            bytes: self.bytes,
-            open: Some(self.pipe),
+        if exoshell_process::has_writers(self.pipe.as_fd()) {
+            return Pumped {
+                bytes: self.bytes,
+                open: Some(self.pipe),
+            };
         }
+        self.ended()
     }
 
     const fn ended(&self) -> Pumped {

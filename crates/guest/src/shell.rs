@@ -71,7 +71,7 @@ fn bash_script() -> String {
         "{{ exec 0<&{NOTHING} {NOTHING}<&-; {read}; \\builtin eval \"$BASH_EXECUTION_STRING\"; \
          \\builtin read -r -u {TRIGGER} REPLY || \\builtin exit 0; \
          {read}; \\builtin eval \"$BASH_EXECUTION_STRING\"; {read}; \
-         \\builtin trap '{trap}' EXIT; \
+         \\builtin trap '{trap}' EXIT; SECONDS=0; \
          case $REPLY in \
          m) {eval} {closed} 2>&1 {STDIN}<&- ;; \
          mi) {eval} {closed} 2>&1 0<&{STDIN} {STDIN}<&- ;; \

@@ -1,7 +1,5 @@
 //! A byte pipe to a guest.
 
-use std::fmt::Write as _;
-
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::PlaceError;
@@ -49,16 +47,12 @@ impl Pipe {
 
 /// Returns a fresh random name: for nonces and for the ids of commands.
 pub fn nonce() -> Result<String, PlaceError> {
-    let mut bytes = [0_u8; 12];
-    getrandom::fill(&mut bytes).map_err(|error| PlaceError::Setup {
+    let mut bytes = [0_u8; 16];
+    let flags = rustix::rand::GetRandomFlags::empty();
+    rustix::rand::getrandom(&mut bytes, flags).map_err(|errno| PlaceError::Setup {
         action: "getting random bytes from the system".to_owned(),
-        source: std::io::Error::other(error),
+        source: errno.into(),
         hint: "check that the system provides `getrandom`".to_owned(),
     })?;
-    let mut name = String::with_capacity(24);
-    for byte in bytes {
-        // Writing to a string cannot fail.
-        let _ = write!(name, "{byte:02x}");
-    }
-    Ok(name)
+    Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
 }

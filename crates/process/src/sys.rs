@@ -260,6 +260,18 @@ pub fn readable_bytes(pipe: impl AsFd) -> u64 {
     rustix::io::ioctl_fionread(pipe).unwrap_or(0)
 }
 
+/// Tells whether anything can still write to a pipe.
+pub fn has_writers(pipe: impl AsFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let pipe = pipe.as_fd();
+    let mut fds = [PollFd::new(&pipe, PollFlags::empty())];
+    let now = rustix::time::Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut fds, Some(&now)).is_err() || !fds[0].revents().contains(PollFlags::HUP)
+}
+
 /// Asks for a larger pipe; the kernel may grant less.
 pub fn pipe_capacity(pipe: impl AsFd, bytes: i32) {
     // SAFETY: setting a pipe's size affects no memory of ours.

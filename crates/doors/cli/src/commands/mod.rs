@@ -87,7 +87,7 @@ fn parse_backend(name: &str) -> Result<Backend, RuntimeError> {
     use serde::Deserialize as _;
     let reader: serde::de::value::StrDeserializer<'_, serde::de::value::Error> =
         name.into_deserializer();
-    Backend::deserialize(reader).map_err(|_| {
+    Backend::deserialize(reader).map_err(|_unknown| {
         RuntimeError::Usage(format!(
             "there is no backend `{name}`; this build has: local"
         ))

@@ -1,5 +1,7 @@
 //! `exoshell places`.
 
+use std::fmt::Write as _;
+
 use exoshell_runtime::{Cleaned, PlaceReport, RuntimeError};
 use serde_json::json;
 
@@ -95,13 +97,10 @@ async fn info(task: &str, as_json: bool) -> Result<u8, RuntimeError> {
          idle       {idle}\ndirectory  {directory}\n"
     );
     if let Some(bytes) = place.disk_bytes {
-        text.push_str(&format!("disk       {} MB\n", bytes / 1_000_000));
+        let _ = writeln!(text, "disk       {} MB", bytes / 1_000_000);
     }
     for process in &place.leftovers {
-        text.push_str(&format!(
-            "left over  {}  {}\n",
-            process.pid, process.command
-        ));
+        let _ = writeln!(text, "left over  {}  {}", process.pid, process.command);
     }
     Ok(written(output::data(text.as_bytes())))
 }
