@@ -7,7 +7,7 @@ use std::time::Duration;
 use exoshell_mux::{Channel, Connection, Options, Role};
 use exoshell_wire::{
     EndSession, Failure, FailureKind, Frame, FrameDecoder, HostHello, Kind, OpenSession, Reply,
-    Request, SessionOpened,
+    Request, SessionOpened, Wait,
 };
 use serde::Serialize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -15,6 +15,7 @@ use tokio::net::UnixStream;
 
 use crate::exec;
 use crate::guest::Guest;
+use crate::process::serve as process;
 use crate::session;
 
 /// How long a host may take to say hello.
@@ -78,6 +79,23 @@ async fn handle(guest: Arc<Guest>, channel: Channel, body: Vec<u8>) {
     };
     match request {
         Request::Exec(request) => exec::serve(guest, channel, *request).await,
+        Request::Start(request) => process::start_process(guest, channel, *request).await,
+        Request::Processes(request) => {
+            let listed = process::list(&guest, &request).await;
+            answer(channel, &Reply::from(listed));
+        }
+        Request::Output(request) => process::output(&guest, channel, &request).await,
+        Request::Follow(request) => process::follow(&guest, channel, &request).await,
+        Request::Wait(request) => wait(&guest, channel, &request).await,
+        Request::Act(request) => {
+            answer(channel, &Reply::from(process::act(&guest, &request).await));
+        }
+        Request::Write(request) => process::write(guest, channel, request).await,
+        Request::Events(request) => process::events(&guest, channel, &request).await,
+        Request::Acknowledge(request) => {
+            process::acknowledge(&guest, &request);
+            answer(channel, &Reply::Ok(()));
+        }
         Request::OpenSession(request) => {
             let opened = open_session(&guest, &request).await;
             answer(channel, &Reply::from(opened));
@@ -96,6 +114,15 @@ async fn handle(guest: Arc<Guest>, channel: Channel, body: Vec<u8>) {
             answer(channel, &Reply::Ok(()));
             let _ = sender.flushed().await;
         }
+    }
+}
+
+/// Waits for a process, unless the host loses interest first.
+async fn wait(guest: &Guest, channel: Channel, request: &Wait) {
+    let cancelled = channel.sender();
+    tokio::select! {
+        waited = process::wait(guest, request) => answer(channel, &Reply::from(waited)),
+        _ = cancelled.cancelled() => {}
     }
 }
 

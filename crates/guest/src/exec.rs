@@ -17,9 +17,9 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::watch;
 
 use crate::guest::Guest;
-use crate::leftovers::describe;
-use crate::output::{self, Pump};
+use crate::output::Pump;
 use crate::plan::{Plan, Started};
+use crate::process::{self, Adopted, describe};
 use crate::shell::{Pipes, sh_files};
 use crate::spill::Spill;
 use crate::tree::{Exit, Tree};
@@ -84,7 +84,7 @@ async fn run(
 }
 
 /// Collects the command text; it must be whole and free of NUL before anything starts.
-async fn receive_command(channel: &mut Channel) -> Option<Result<Vec<u8>, Failure>> {
+pub(crate) async fn receive_command(channel: &mut Channel) -> Option<Result<Vec<u8>, Failure>> {
     let mut command = Vec::new();
     loop {
         match channel.receive().await.ok()? {
@@ -142,6 +142,7 @@ impl Run<'_> {
             stdout,
             stderr,
             capture,
+            master,
         } = started.pipes;
         let key = self.plan.session.as_ref().map(|s| s.key.clone());
         let listed = self.guest.running(&self.exec.id, key.as_deref(), &tree);
@@ -159,17 +160,15 @@ impl Run<'_> {
         let end = Watch::new(self.exec, stdin).until_end(channel, &tree).await;
         self.timings.run_us = microseconds(began.elapsed());
         let drained = Instant::now();
-        let pumped = outputs.finish(&tree, end.exit).await;
+        let pumped = outputs.finish(&tree, end.exit, master.is_some()).await;
         self.remove_command_files();
         if end.cause == Cause::Ended && !self.plan.carry_over(self.guest, self.exec, &capture) {
             self.plan.notes.push(Note::StateNotCaptured);
         }
-        let leftovers = self.leftovers(&tree, end.exit, key.as_deref()).await;
-        for pipe in pumped.open {
-            // Survivors must neither block on a full pipe nor die of a closed one.
-            output::empty(pipe);
-        }
-        drop(listed);
+        let leftovers = self
+            .leftovers(&tree, end.exit, key.as_deref(), pumped.open)
+            .await;
+        drop((listed, master));
         if end.host_lost {
             return None;
         }
@@ -194,6 +193,7 @@ impl Run<'_> {
         tree: &Tree,
         exit: Option<Exit>,
         key: Option<&str>,
+        pipes: Vec<Receiver>,
     ) -> Vec<ProcessInfo> {
         if !exit.is_some_and(|exit| exit.leftovers) {
             return Vec::new();
@@ -202,7 +202,15 @@ impl Run<'_> {
         if alive.is_empty() {
             return Vec::new();
         }
-        self.guest.adopt(&self.exec.id, key, tree.clone());
+        let left = Adopted {
+            tree: tree.clone(),
+            // Survivors must neither block on a full pipe nor die of a closed one.
+            pipes,
+            command: alive.first().map(|p| p.command.clone()).unwrap_or_default(),
+            cwd: self.plan.directory().to_vec(),
+            pid: alive.first().map_or(0, |process| process.pid),
+        };
+        process::adopt(self.guest, &self.exec.id, key, left);
         describe(&self.exec.id, key, alive)
     }
 
@@ -279,13 +287,17 @@ impl Outputs {
     }
 
     /// Collects everything that was written before the command ended.
-    async fn finish(self, tree: &Tree, exit: Option<Exit>) -> Moved {
+    async fn finish(self, tree: &Tree, exit: Option<Exit>, on_terminal: bool) -> Moved {
         let Self {
-            stdout,
+            mut stdout,
             stderr,
             stop,
             spill,
         } = self;
+        if on_terminal {
+            // The kernel passes the last output of a terminal on in its own time.
+            let _ = tokio::time::timeout(LINGERING_OUTPUT, stdout.ended()).await;
+        }
         if exit.is_some_and(|exit| exit.leftovers) {
             // A short-lived companion (`> >(tee log)`) may still have to pass the output on.
             let _ = tokio::time::timeout(LINGERING_OUTPUT, tree.gone()).await;
@@ -353,7 +365,12 @@ impl<'a> Watch<'a> {
                 item = channel.receive(), if self.stdin.has_room() => {
                     // Anything else is seen on the next round.
                     if let Ok(Item::Data { stream: stream::STDIN, bytes, last }) = item {
-                        self.stdin.push(bytes, last);
+                        let ends_terminal = last && self.exec.terminal.is_some();
+                        self.stdin.push(bytes, last && !ends_terminal);
+                        if ends_terminal {
+                            // A terminal has no end; there is a key for it.
+                            self.stdin.push(Bytes::from_static(&[4]), true);
+                        }
                     }
                 }
                 () = self.stdin.progress() => {}
@@ -403,7 +420,8 @@ impl Stdin {
     /// Takes the pipe, or closes it at once when nothing will come.
     fn new(pipe: Option<OwnedFd>) -> Self {
         Self {
-            pipe: pipe.and_then(|pipe| Sender::from_owned_fd(pipe).ok()),
+            // Unchecked: it may be a terminal instead of a pipe.
+            pipe: pipe.and_then(|pipe| Sender::from_owned_fd_unchecked(pipe).ok()),
             pending: VecDeque::new(),
             bytes: 0,
             last: false,
@@ -423,6 +441,7 @@ impl Stdin {
         self.close_at_end();
     }
 
+    /// Closes the pipe behind the last byte.
     fn close_at_end(&mut self) {
         if self.last && self.pending.is_empty() {
             self.pipe = None;

@@ -11,7 +11,8 @@ use exoshell_wire::{
 };
 use tokio::sync::{Notify, OnceCell};
 
-use crate::leftovers::Leftovers;
+use crate::process::journal::Journal;
+use crate::process::{ProcessTable, Shared};
 use crate::session::state::ShellState;
 use crate::session::{Session, SessionCell};
 use crate::shell::{Shells, Start, find_shells};
@@ -44,6 +45,7 @@ pub(crate) struct Guest {
     shells: Option<Shells>,
     baseline: OnceCell<Arc<ShellState>>,
     table: Mutex<Table>,
+    journal: Journal,
     /// Wakes the keeper when something ended.
     changed: Notify,
 }
@@ -52,7 +54,7 @@ pub(crate) struct Guest {
 struct Table {
     sessions: HashMap<String, Arc<SessionCell>>,
     runs: HashMap<String, Running>,
-    leftovers: Leftovers,
+    processes: ProcessTable,
     past_ids: HashSet<String>,
     past_order: VecDeque<String>,
     connections: u32,
@@ -93,7 +95,7 @@ impl Guest {
             table: Mutex::new(Table {
                 sessions: HashMap::new(),
                 runs: HashMap::new(),
-                leftovers: Leftovers::default(),
+                processes: ProcessTable::default(),
                 past_ids: HashSet::new(),
                 past_order: VecDeque::new(),
                 connections: 0,
@@ -102,6 +104,7 @@ impl Guest {
                 max_warm: DEFAULT_WARM,
                 stopping: false,
             }),
+            journal: Journal::new(),
             changed: Notify::new(),
         })
     }
@@ -228,18 +231,29 @@ impl Guest {
         }
     }
 
-    /// Adopts what a finished command left running.
-    pub(crate) fn adopt(self: &Arc<Self>, id: &str, session: Option<&str>, tree: Tree) {
-        self.table()
-            .leftovers
-            .add(id.to_owned(), session.map(str::to_owned), tree.clone());
-        let guest = Arc::clone(self);
-        let id = id.to_owned();
-        tokio::spawn(async move {
-            tree.gone().await;
-            guest.table().leftovers.remove(&id);
-            guest.changed.notify_one();
-        });
+    /// Lists a process from now on.
+    pub(crate) fn add_process(&self, process: Shared) {
+        self.table().processes.add(process);
+    }
+
+    /// Returns a process.
+    pub(crate) fn process(&self, id: &str) -> Option<Shared> {
+        self.table().processes.get(id)
+    }
+
+    /// Returns all processes, or those of a session.
+    pub(crate) fn processes(&self, session: Option<&str>) -> Vec<Shared> {
+        self.table().processes.list(session)
+    }
+
+    /// Returns the journal of what happens to them.
+    pub(crate) const fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Wakes the keeper: something ended.
+    pub(crate) fn note_change(&self) {
+        self.changed.notify_one();
     }
 
     /// Prepares the session's next shell, unless there are enough or it has one.
@@ -257,7 +271,7 @@ impl Guest {
             state,
         };
         // Without a waiting shell the next command just starts its own.
-        if let Ok(shell) = shells.start_waiting(&self.spawner, start) {
+        if let Ok(shell) = shells.start_waiting(&self.spawner, start, None) {
             session.keep(shell);
         }
     }
@@ -288,7 +302,7 @@ impl Guest {
 
     /// Ends a session, the commands that run in it and what they left.
     pub(crate) async fn end_session(&self, key: &str, grace_ms: u64) -> SessionEnded {
-        let (cell, trees) = {
+        let (cell, trees, processes) = {
             let mut table = self.table();
             let cell = table.sessions.remove(key);
             let mut trees: Vec<Tree> = table
@@ -297,14 +311,18 @@ impl Guest {
                 .filter(|run| run.session.as_deref() == Some(key))
                 .map(|run| run.tree.clone())
                 .collect();
-            trees.extend(table.leftovers.of_session(key));
-            (cell, trees)
+            let processes = table.processes.take_session(key);
+            trees.extend(processes.iter().map(|process| process.tree.clone()));
+            (cell, trees, processes)
         };
         if let Some(session) = cell.as_ref().and_then(|cell| cell.get()) {
             session.end();
         }
         let ended = u32::try_from(trees.len()).unwrap_or(u32::MAX);
         kill_all(trees, grace_ms).await;
+        for process in processes {
+            process.store.remove_files();
+        }
         self.changed.notify_one();
         SessionEnded {
             existed: cell.is_some(),
@@ -324,7 +342,8 @@ impl Guest {
             }
             table.sessions.clear();
             let mut trees: Vec<Tree> = table.runs.values().map(|run| run.tree.clone()).collect();
-            trees.extend(table.leftovers.all());
+            let processes = table.processes.take_all();
+            trees.extend(processes.iter().map(|process| process.tree.clone()));
             trees
         };
         kill_all(trees, grace_ms).await;
@@ -334,7 +353,7 @@ impl Guest {
 
     /// Describes the guest.
     pub(crate) async fn info(&self) -> GuestInfo {
-        let (sessions, leftovers, connections, warm_shells) = {
+        let (sessions, processes, connections, warm_shells) = {
             let table = self.table();
             let sessions: Vec<Arc<Session>> = table
                 .sessions
@@ -342,20 +361,29 @@ impl Guest {
                 .filter_map(|cell| cell.get().cloned())
                 .collect();
             let warm = sessions.iter().filter(|s| !s.lacks_shell()).count();
-            (sessions, table.leftovers.list(), table.connections, warm)
+            (
+                sessions,
+                table.processes.list(None),
+                table.connections,
+                warm,
+            )
         };
         let mut alive: Vec<ProcessInfo> = Vec::new();
-        for leftover in &leftovers {
-            alive.extend(leftover.processes().await);
+        let mut living: HashMap<String, u32> = HashMap::new();
+        for process in &processes {
+            let entries = process.tree.list().await;
+            if entries.is_empty() {
+                continue;
+            }
+            let session = process.session.as_deref();
+            *living
+                .entry(session.unwrap_or_default().to_owned())
+                .or_default() += 1;
+            alive.extend(crate::process::describe(&process.id, session, entries));
         }
         let mut sessions: Vec<_> = sessions
             .iter()
-            .map(|session| {
-                let own = leftovers
-                    .iter()
-                    .filter(|l| l.session.as_deref() == Some(&session.key));
-                session.info(u32::try_from(own.count()).unwrap_or(u32::MAX))
-            })
+            .map(|session| session.info(living.get(&session.key).copied().unwrap_or(0)))
             .collect();
         sessions.sort_by(|a, b| a.key.cmp(&b.key));
         let mut own_pids = vec![std::process::id(), self.spawner.pid()];
@@ -392,14 +420,21 @@ impl Guest {
     fn sweep(&self) -> bool {
         let now = Instant::now();
         let mut table = self.table();
-        table.sessions.retain(|_, cell| {
+        table.processes.forget_old();
+        let Table {
+            sessions,
+            processes,
+            ..
+        } = &mut *table;
+        sessions.retain(|_, cell| {
             let Some(session) = cell.get() else {
                 return true;
             };
             if session.shell_expires().is_some_and(|at| at <= now) {
                 session.drop_shell();
             }
-            let over = session.expires().is_some_and(|at| at <= now);
+            let over = session.expires().is_some_and(|at| at <= now)
+                && !processes.session_lives(&session.key);
             if over {
                 session.end();
             }
@@ -415,7 +450,7 @@ impl Guest {
             return true;
         }
         table.sessions.is_empty()
-            && table.leftovers.is_empty()
+            && !table.processes.has_living()
             && table.alone_since.elapsed() >= self.exit_after
     }
 }

@@ -13,13 +13,14 @@ mod attach;
 mod connection;
 mod exec;
 mod guest;
-mod leftovers;
 mod output;
 mod plan;
+mod process;
 mod serve;
 mod session;
 mod shell;
 mod spill;
+mod terminal;
 mod tree;
 
 use std::ffi::OsString;

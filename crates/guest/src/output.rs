@@ -43,7 +43,8 @@ impl Pump {
         spill: Option<Arc<Spill>>,
         stop: watch::Receiver<bool>,
     ) -> std::io::Result<Self> {
-        let pipe = Receiver::from_owned_fd(pipe)?;
+        // Unchecked: it may be a terminal instead of a pipe.
+        let pipe = Receiver::from_owned_fd_unchecked(pipe)?;
         let job = Job {
             pipe,
             stream,
@@ -55,6 +56,13 @@ impl Pump {
         Ok(Self {
             task: tokio::spawn(job.run(stop)),
         })
+    }
+
+    /// Waits until the pipe has ended.
+    pub(crate) async fn ended(&mut self) {
+        while !self.task.is_finished() {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
     }
 
     /// Waits until everything was handed to the channel.

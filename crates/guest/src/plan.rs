@@ -4,7 +4,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use exoshell_process::Stage;
-use exoshell_wire::{Exec, Failure, FailureKind, Note, SessionRef, SessionSpec, ShellKind};
+use exoshell_wire::{
+    Exec, Failure, FailureKind, Note, SessionRef, SessionSpec, ShellKind, TerminalSize,
+};
 
 use crate::guest::Guest;
 use crate::session::state::{Keep, ShellState, Variable, is_identifier};
@@ -21,6 +23,7 @@ pub(crate) struct Plan {
     target: ShellState,
     pub(crate) notes: Vec<Note>,
     streams: Streams,
+    terminal: Option<TerminalSize>,
     waiting: Option<WaitingShell>,
     /// The exact environment of a one-shot run.
     environment: Option<Vec<Vec<u8>>>,
@@ -36,8 +39,13 @@ impl Plan {
         };
         plan.streams = Streams {
             merge: exec.merge,
-            stdin: exec.stdin,
+            stdin: exec.stdin || exec.terminal.is_some(),
         };
+        plan.terminal = exec.terminal;
+        if exec.terminal.is_some() {
+            // The shell that waits has no terminal; it stays for the next command.
+            plan.give_back_waiting();
+        }
         // From here on the plan ends its session's command when it is dropped.
         plan.adapt(exec)?;
         guest.claim_id(&exec.id)?;
@@ -69,6 +77,7 @@ impl Plan {
             target,
             notes,
             streams: Streams::default(),
+            terminal: None,
             waiting: begun.waiting,
             environment: None,
         })
@@ -88,6 +97,7 @@ impl Plan {
             target,
             notes,
             streams: Streams::default(),
+            terminal: None,
             waiting: None,
             environment: spec.env.is_some().then_some(environment),
         })
@@ -97,6 +107,19 @@ impl Plan {
     fn adapt(&mut self, exec: &Exec) -> Result<(), Failure> {
         if let Some(workdir) = &exec.workdir {
             self.target.cwd = self.resolve(&workdir.0)?;
+        }
+        if exec
+            .terminal
+            .is_some_and(|size| size.cols == 0 || size.rows == 0)
+        {
+            return Err(Failure::new(
+                FailureKind::BadRequest,
+                "a terminal has at least one row and one column",
+            ));
+        }
+        if exec.terminal.is_some() && self.target.text(b"TERM").is_none_or(|t| t == b"dumb") {
+            let term = Variable::Text(b"xterm-256color".to_vec());
+            self.target.variables.insert(b"TERM".to_vec(), term);
         }
         for (name, value) in &exec.env {
             if !is_identifier(&name.0) || value.0.contains(&0) {
@@ -219,7 +242,9 @@ impl Plan {
                 state: Arc::clone(&target),
             },
         };
-        let shell = shells.start_waiting(guest.spawner(), start).map_err(fail)?;
+        let shell = shells
+            .start_waiting(guest.spawner(), start, self.terminal)
+            .map_err(fail)?;
         shell.hand_over(b"", command, self.streams).map_err(fail)
     }
 
@@ -267,6 +292,7 @@ impl Plan {
             &start,
             self.streams,
             [state_file, command_file],
+            self.terminal,
         )
     }
 
@@ -316,12 +342,28 @@ impl Plan {
         if !keep_directory {
             ignored.push(b"OLDPWD");
         }
+        if exec.terminal.is_some() {
+            ignored.push(b"TERM");
+        }
         let keep = Keep {
             directory: keep_directory,
             ignored_variables: &ignored,
         };
         session.update(|state| state.merge(&self.target, &after, keep));
         true
+    }
+
+    /// Returns the directory the command starts in.
+    pub(crate) fn directory(&self) -> &[u8] {
+        &self.target.cwd
+    }
+
+    fn give_back_waiting(&mut self) {
+        if let (Some(session), Some(shell)) = (&self.session, self.waiting.take())
+            && session.lacks_shell()
+        {
+            session.keep(shell);
+        }
     }
 
     /// Returns the session's directory as it is now.

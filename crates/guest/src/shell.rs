@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use exoshell_process::{Descriptor, Launch, Spawner, memory_file};
-use exoshell_wire::{RawBytes, Shell, ShellKind};
+use exoshell_wire::{RawBytes, Shell, ShellKind, TerminalSize};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::session::capture::{BASH_CAPTURE, SH_CAPTURE, parse_bash, parse_sh};
 use crate::session::state::ShellState;
+use crate::terminal::{self, Master};
 use crate::tree::Tree;
 
 /// Where shells usually are, best first. The place's `PATH` is not asked: a session may change
@@ -112,6 +113,8 @@ pub(crate) struct Pipes {
     pub(crate) stderr: OwnedFd,
     /// Where the shell leaves its state.
     pub(crate) capture: OwnedFd,
+    /// Its terminal, if it has one; `stdin` and `stdout` are then ends of it.
+    pub(crate) master: Option<Master>,
 }
 
 /// A shell that stands ready.
@@ -180,15 +183,17 @@ impl Shells {
             environment: start.environment.clone(),
             directory: start.state.cwd.clone(),
             umask: start.state.umask,
+            terminal: false,
             grace_ms: 2000,
         }
     }
 
-    /// Starts a bash that waits for its command.
+    /// Starts a bash that waits for its command, on a terminal if one is wanted.
     pub(crate) fn start_waiting(
         &self,
         spawner: &Spawner,
         start: Start,
+        size: Option<TerminalSize>,
     ) -> io::Result<WaitingShell> {
         let script = memory_file("script", self.script.as_bytes())?;
         let mut opening = start.replay.clone();
@@ -198,8 +203,9 @@ impl Shells {
         let launch = self.launch(vec![b"bash".to_vec()], &start);
         let (tree, pipes) = self.spawn(
             spawner,
-            &launch,
+            launch,
             &[(&script, 0), (&trigger_read, TRIGGER), (&text, TEXT)],
+            size,
         )?;
         Ok(WaitingShell {
             tree,
@@ -219,6 +225,7 @@ impl Shells {
         start: &Start,
         streams: Streams,
         files: [&Path; 2],
+        size: Option<TerminalSize>,
     ) -> io::Result<(Tree, Pipes)> {
         let name: &[u8] = b"sh";
         let mut arguments = vec![name.to_vec(), b"-c".to_vec()];
@@ -228,7 +235,7 @@ impl Shells {
             arguments.push(file.as_os_str().as_encoded_bytes().to_vec());
         }
         let launch = self.launch(arguments, start);
-        self.spawn(spawner, &launch, &[(&self.nothing, 0)])
+        self.spawn(spawner, launch, &[(&self.nothing, 0)], size)
     }
 
     /// Starts a login bash that prints the state its profile files leave it in.
@@ -244,7 +251,7 @@ impl Shells {
             format!("{{ {BASH_CAPTURE}; }} >&{CAPTURE}").into_bytes(),
         ];
         let launch = self.launch(arguments, start);
-        self.spawn(spawner, &launch, &[(&self.nothing, 0)])
+        self.spawn(spawner, launch, &[(&self.nothing, 0)], None)
     }
 
     /// Starts a plain bash that prints the state every new bash has.
@@ -261,30 +268,35 @@ impl Shells {
         let script = format!("{{ {BASH_CAPTURE}; }} >&{CAPTURE}");
         let arguments = vec![b"bash".to_vec(), b"-c".to_vec(), script.into_bytes()];
         let launch = self.launch(arguments, &start);
-        self.spawn(spawner, &launch, &[(&self.nothing, 0)])
+        self.spawn(spawner, launch, &[(&self.nothing, 0)], None)
     }
 
     fn spawn(
         &self,
         spawner: &Spawner,
-        launch: &Launch,
+        mut launch: Launch,
         own: &[(&OwnedFd, u32)],
+        size: Option<TerminalSize>,
     ) -> io::Result<(Tree, Pipes)> {
-        let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stdout, stdout_write) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stderr, stderr_write) = pipe_with(PipeFlags::CLOEXEC)?;
         let capture = memory_file("state", b"")?;
+        let (ours, theirs) = match size {
+            Some(size) => {
+                launch.terminal = true;
+                terminal_ends(size, capture)?
+            }
+            None => pipe_ends(capture)?,
+        };
         let mut descriptors = vec![
             Descriptor {
-                source: stdout_write.as_fd(),
+                source: theirs.stdout.as_fd(),
                 number: 1,
             },
             Descriptor {
-                source: stderr_write.as_fd(),
+                source: theirs.stderr.as_fd(),
                 number: 2,
             },
             Descriptor {
-                source: capture.as_fd(),
+                source: ours.capture.as_fd(),
                 number: CAPTURE,
             },
             Descriptor {
@@ -292,7 +304,7 @@ impl Shells {
                 number: NOTHING,
             },
             Descriptor {
-                source: stdin_read.as_fd(),
+                source: theirs.stdin.as_fd(),
                 number: STDIN,
             },
         ];
@@ -300,14 +312,8 @@ impl Shells {
             source: fd.as_fd(),
             number: *number,
         }));
-        let control = spawner.spawn(launch, &descriptors)?;
-        let pipes = Pipes {
-            stdin,
-            stdout,
-            stderr,
-            capture,
-        };
-        Ok((Tree::follow(control)?, pipes))
+        let control = spawner.spawn(&launch, &descriptors)?;
+        Ok((Tree::follow(control)?, ours))
     }
 
     /// Reads the state a shell left; `None` when it left none or a cut one.
@@ -318,6 +324,51 @@ impl Shells {
             ShellKind::Sh => parse_sh(&bytes),
         }
     }
+}
+
+/// The shell's ends of its streams.
+struct Theirs {
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
+fn pipe_ends(capture: OwnedFd) -> io::Result<(Pipes, Theirs)> {
+    let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (stdout, stdout_write) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (stderr, stderr_write) = pipe_with(PipeFlags::CLOEXEC)?;
+    let ours = Pipes {
+        stdin,
+        stdout,
+        stderr,
+        capture,
+        master: None,
+    };
+    let theirs = Theirs {
+        stdin: stdin_read,
+        stdout: stdout_write,
+        stderr: stderr_write,
+    };
+    Ok((ours, theirs))
+}
+
+fn terminal_ends(size: TerminalSize, capture: OwnedFd) -> io::Result<(Pipes, Theirs)> {
+    let (master, slave) = terminal::open(size)?;
+    // Everything is one stream on a terminal; a pipe that has ended stands in for stderr.
+    let (stderr, _) = pipe_with(PipeFlags::CLOEXEC)?;
+    let ours = Pipes {
+        stdin: master.try_clone()?,
+        stdout: master.try_clone()?,
+        stderr,
+        capture,
+        master: Some(master),
+    };
+    let theirs = Theirs {
+        stdin: slave.try_clone()?,
+        stdout: slave.try_clone()?,
+        stderr: slave,
+    };
+    Ok((ours, theirs))
 }
 
 impl WaitingShell {

@@ -40,6 +40,7 @@ enum Ask {
         answer: oneshot::Sender<Vec<ProcessEntry>>,
     },
     List(oneshot::Sender<Vec<ProcessEntry>>),
+    Signal(i32),
 }
 
 /// A handle to a tree; clones share it. When the last one is dropped the tree is ended.
@@ -99,6 +100,12 @@ impl Tree {
         left.await.unwrap_or_default()
     }
 
+    /// Sends a signal to every process of the tree.
+    pub(crate) async fn signal(&self, signal: i32) {
+        // A tree that is gone needs no signal.
+        let _ = self.asks.send(Ask::Signal(signal)).await;
+    }
+
     /// Lists what is alive.
     pub(crate) async fn list(&self) -> Vec<ProcessEntry> {
         let (answer, alive) = oneshot::channel();
@@ -155,6 +162,7 @@ async fn follow(
                         lists.push_back(answer);
                         Order::List
                     }
+                    Some(Ask::Signal(signal)) => Order::Signal { signal },
                     // Nobody cares any more: closing the socket makes the supervisor end the tree.
                     None => break,
                 };

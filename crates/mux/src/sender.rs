@@ -155,6 +155,17 @@ impl ChannelSender {
         }
     }
 
+    /// Waits for the end of the whole connection, whatever becomes of this channel.
+    pub async fn connection_closed(&self) {
+        loop {
+            let ended = self.shared.ended.notified();
+            if self.shared.lock().closed.is_some() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
     /// Waits until everything queued on this channel was written to the pipe.
     pub async fn flushed(&self) -> Result<(), CloseReason> {
         let mut batch = None;

@@ -75,7 +75,7 @@ pub(crate) struct Shared {
     /// Wakes the writer; nobody else waits on it.
     pub(crate) work: Notify,
     /// Wakes everyone who waits for the end.
-    ended: Notify,
+    pub(crate) ended: Notify,
     /// Wakes everyone who waits for the writer to catch up.
     pub(crate) written: Notify,
     /// Something arrived since the last heartbeat.

@@ -11,7 +11,9 @@ mod pipe;
 use std::pin::Pin;
 
 pub use error::{PlaceError, PlaceErrorKind};
-pub use link::{ExecEvent, ExecStream, Link, LinkOptions, StdinSender};
+pub use link::{
+    EventStream, ExecEvent, ExecStream, FollowEvent, FollowStream, Link, LinkOptions, StdinSender,
+};
 pub use pipe::{Pipe, nonce};
 
 /// A future of a [`Place`]; boxed so that places can be chosen at run time.

@@ -7,9 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use exoshell_mux::{Channel, ChannelSender, Connection, Item, Options, Role};
 use exoshell_wire::{
-    EndSession, Exec, ExecDone, ExecStarted, Frame, FrameDecoder, GuestHello, GuestInfo, HostHello,
-    Kind, OpenSession, PROTOCOL_VERSION, Preamble, PreambleScanner, Reply, Request, SessionEnded,
-    SessionOpened, stream,
+    Acknowledge, Act, Acted, EndSession, Events, Exec, ExecDone, ExecStarted, Follow, FollowAt,
+    Frame, FrameDecoder, GuestHello, GuestInfo, HostHello, Kind, OpenSession, OutputRead,
+    PROTOCOL_VERSION, Preamble, PreambleScanner, ProcessEvent, ProcessStatus, Processes,
+    ReadOutput, Reply, Request, SessionEnded, SessionOpened, Start, Wait, Waited, WriteInput,
+    stream,
 };
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -142,6 +144,71 @@ impl Link {
         Ok(ExecStream { channel })
     }
 
+    /// Starts a process that outlives this request.
+    pub async fn start(&self, start: Start, command: Bytes) -> Result<ProcessStatus, PlaceError> {
+        let mut channel = self.open_channel(&Request::Start(Box::new(start)))?;
+        channel.send_all(stream::COMMAND, command).await?;
+        reply(&mut channel).await
+    }
+
+    /// Lists processes: all, those of a session, or one.
+    pub async fn processes(&self, filter: Processes) -> Result<Vec<ProcessStatus>, PlaceError> {
+        self.ask(&Request::Processes(filter)).await
+    }
+
+    /// Reads a part of a process's output.
+    pub async fn output(&self, request: ReadOutput) -> Result<(Vec<u8>, OutputRead), PlaceError> {
+        let mut channel = self.open_channel(&Request::Output(request))?;
+        let mut output = Vec::new();
+        loop {
+            match channel.receive().await? {
+                Item::Data { bytes, .. } => output.extend_from_slice(&bytes),
+                Item::Reply(body) => return Ok((output, read_reply(&body)?)),
+                Item::Reset => return Err(dropped()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Follows a process's output.
+    pub fn follow(&self, request: Follow) -> Result<FollowStream, PlaceError> {
+        let mut channel = self.open_channel(&Request::Follow(request))?;
+        channel.raise_window(OUTPUT_WINDOW);
+        Ok(FollowStream { channel })
+    }
+
+    /// Waits for the end of a process, or a line of its output.
+    pub async fn wait_process(&self, request: Wait) -> Result<Waited, PlaceError> {
+        self.ask(&Request::Wait(request)).await
+    }
+
+    /// Acts on a process.
+    pub async fn act(&self, request: Act) -> Result<Acted, PlaceError> {
+        self.ask(&Request::Act(request)).await
+    }
+
+    /// Sends bytes to a process.
+    pub async fn write_process(
+        &self,
+        request: WriteInput,
+        bytes: Bytes,
+    ) -> Result<ProcessStatus, PlaceError> {
+        let mut channel = self.open_channel(&Request::Write(request))?;
+        channel.send_all(stream::STDIN, bytes).await?;
+        reply(&mut channel).await
+    }
+
+    /// Asks for events.
+    pub fn events(&self, request: Events) -> Result<EventStream, PlaceError> {
+        let channel = self.open_channel(&Request::Events(request))?;
+        Ok(EventStream { channel })
+    }
+
+    /// Says which events were dealt with.
+    pub async fn acknowledge(&self, request: Acknowledge) -> Result<(), PlaceError> {
+        self.ask(&Request::Acknowledge(request)).await
+    }
+
     fn open_channel(&self, request: &Request) -> Result<Channel, PlaceError> {
         let body = serde_json::to_vec(request).map_err(|e| PlaceError::Nonsense(e.to_string()))?;
         Ok(self.connection.open(body)?)
@@ -149,12 +216,16 @@ impl Link {
 
     async fn ask<T: DeserializeOwned>(&self, request: &Request) -> Result<T, PlaceError> {
         let mut channel = self.open_channel(request)?;
-        loop {
-            match channel.receive().await? {
-                Item::Reply(body) => return read_reply(&body),
-                Item::Reset => return Err(dropped()),
-                _ => {}
-            }
+        reply(&mut channel).await
+    }
+}
+
+async fn reply<T: DeserializeOwned>(channel: &mut Channel) -> Result<T, PlaceError> {
+    loop {
+        match channel.receive().await? {
+            Item::Reply(body) => return read_reply(&body),
+            Item::Reset => return Err(dropped()),
+            _ => {}
         }
     }
 }
@@ -224,6 +295,72 @@ async fn read_hello(pipe: &mut Pipe, decoder: &mut FrameDecoder) -> Result<Guest
     match hello.refusal {
         Some(reason) => Err(PlaceError::Refused { reason }),
         None => Ok(hello),
+    }
+}
+
+/// What following a process brings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FollowEvent {
+    /// Where the next bytes begin, and how many before them are lost.
+    At(FollowAt),
+    /// Output.
+    Output(Bytes),
+    /// The process has ended and all of its output was sent.
+    Done(Box<ProcessStatus>),
+}
+
+/// The output of a process as it comes. Dropping it stops the following, not the process.
+#[derive(Debug)]
+pub struct FollowStream {
+    channel: Channel,
+}
+
+impl FollowStream {
+    /// Waits for what comes next. Cancel-safe.
+    pub async fn next(&mut self) -> Result<FollowEvent, PlaceError> {
+        loop {
+            match self.channel.receive().await? {
+                Item::Data { bytes, .. } if !bytes.is_empty() => {
+                    return Ok(FollowEvent::Output(bytes));
+                }
+                Item::Event(body) => {
+                    if let Ok(at) = serde_json::from_slice(&body) {
+                        return Ok(FollowEvent::At(at));
+                    }
+                }
+                Item::Reply(body) => return Ok(FollowEvent::Done(Box::new(read_reply(&body)?))),
+                Item::Reset => return Err(dropped()),
+                Item::Data { .. } | Item::Cancel => {}
+            }
+        }
+    }
+}
+
+/// Events of a guest's processes, as they come.
+#[derive(Debug)]
+pub struct EventStream {
+    channel: Channel,
+}
+
+impl EventStream {
+    /// Waits for the next event; `None` when there are no more. Cancel-safe.
+    pub async fn next(&mut self) -> Result<Option<ProcessEvent>, PlaceError> {
+        loop {
+            match self.channel.receive().await? {
+                Item::Event(body) => {
+                    // An event this build does not know is none of ours.
+                    if let Ok(event) = serde_json::from_slice(&body) {
+                        return Ok(Some(event));
+                    }
+                }
+                Item::Reply(body) => {
+                    read_reply::<()>(&body)?;
+                    return Ok(None);
+                }
+                Item::Reset => return Err(dropped()),
+                Item::Data { .. } | Item::Cancel => {}
+            }
+        }
     }
 }
 

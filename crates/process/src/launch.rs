@@ -17,6 +17,8 @@ pub struct Launch {
     pub directory: Vec<u8>,
     /// Its umask.
     pub umask: u32,
+    /// Whether its standard output is a terminal that shall be its controlling one.
+    pub terminal: bool,
     /// What to do with the tree when the guest disappears: TERM, this long, KILL.
     pub grace_ms: u64,
 }
@@ -38,6 +40,7 @@ impl Launch {
         out.list(&self.environment);
         out.bytes(&self.directory);
         out.number(u64::from(self.umask));
+        out.number(u64::from(self.terminal));
         out.number(self.grace_ms);
         out.number(numbers.len() as u64);
         for number in numbers {
@@ -54,6 +57,7 @@ impl Launch {
             environment: input.list()?,
             directory: input.bytes()?,
             umask: u32::try_from(input.number()?).ok()?,
+            terminal: input.number()? != 0,
             grace_ms: input.number()?,
         };
         let count = input.number()?;

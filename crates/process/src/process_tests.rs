@@ -39,6 +39,7 @@ fn shell(script: &str) -> Launch {
         environment: vec![b"PATH=/usr/bin:/bin".to_vec()],
         directory: b"/".to_vec(),
         umask: 0o022,
+        terminal: false,
         grace_ms: 200,
     }
 }

@@ -93,6 +93,9 @@ fn become_program(request: &Arrived, status: &OwnedFd) -> ! {
     if let Err(error) = install(request, status) {
         execute(error);
     }
+    if request.launch.terminal {
+        sys::take_terminal();
+    }
     sys::reset_signals();
     let strings = |list: &[Vec<u8>]| -> Result<Vec<CString>, std::ffi::NulError> {
         list.iter().map(|s| CString::new(s.as_slice())).collect()

@@ -211,6 +211,13 @@ pub(crate) fn reset_signals() {
     }
 }
 
+/// Makes the terminal on descriptor 1 the controlling one of this new session. A terminal that
+/// refuses still works as plain input and output.
+pub(crate) fn take_terminal() {
+    // SAFETY: the call concerns a descriptor of this process and no memory.
+    unsafe { libc::ioctl(1, libc::TIOCSCTTY, 0) };
+}
+
 /// Makes writes to a closed pipe return an error instead of ending the process.
 pub fn block_pipe_signal() {
     // SAFETY: ignoring a signal has no preconditions.

@@ -51,6 +51,14 @@ pub enum RuntimeError {
         /// Why it failed.
         source: std::io::Error,
     },
+    /// The place that held something is gone, and it with it.
+    #[error(
+        "{what} is lost: the guest that ran it is gone, so its output and exit code are not known"
+    )]
+    Lost {
+        /// What.
+        what: String,
+    },
     /// This build cannot do that.
     #[error("{0}")]
     Unsupported(String),
@@ -63,9 +71,13 @@ impl RuntimeError {
             Self::Usage(_) => ErrorKind::Usage,
             Self::Config(_) | Self::State { .. } => ErrorKind::Config,
             Self::Unsupported(_) => ErrorKind::Unsupported,
+            Self::Lost { .. } => ErrorKind::PlaceLost,
             Self::Place(error) => match error {
                 PlaceError::Failed(failure) => match failure.kind {
-                    FailureKind::BadRequest | FailureKind::Workdir => ErrorKind::Usage,
+                    FailureKind::BadRequest
+                    | FailureKind::Workdir
+                    | FailureKind::NoProcess
+                    | FailureKind::NotPossible => ErrorKind::Usage,
                     FailureKind::NoShell => ErrorKind::Unsupported,
                     FailureKind::Spawn => ErrorKind::Unreachable,
                     _ => ErrorKind::Internal,
@@ -89,7 +101,7 @@ impl RuntimeError {
             Self::State { .. } => Some(
                 "set `EXOSHELL_HOME` to a folder that you can write, or free some space".to_owned(),
             ),
-            Self::Usage(_) | Self::Unsupported(_) => None,
+            Self::Usage(_) | Self::Unsupported(_) | Self::Lost { .. } => None,
         }
     }
 }

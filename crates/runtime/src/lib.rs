@@ -23,6 +23,7 @@ mod error;
 mod event;
 mod interrupt;
 mod places;
+mod processes;
 mod record;
 mod run;
 mod runtime;
@@ -31,11 +32,18 @@ pub mod transcript;
 
 pub use error::{ErrorKind, RuntimeError};
 pub use event::{Event, EventKind, Events};
+pub use exoshell_place::{FollowEvent, FollowStream};
+pub use exoshell_wire::{
+    Acted, Action, Happened, ProcessEvent, ProcessState, ProcessStatus, ReadFrom, Screen,
+    TerminalSize, WaitReason, Waited,
+};
 pub use interrupt::Interrupt;
 pub use places::{Cleaned, GuestReport, LeftoverReport, PlaceReport, PlacesReport};
+pub use processes::{DEFAULT_TERMINAL, ProcessRecord, ProcessView, StartRequest};
 pub use record::TaskOverrides;
 pub use run::{OutputStream, RunEnd, RunRequest};
 pub use runtime::Runtime;
+pub use tools::process::{describe as describe_process, parse_signal, state_code, state_name};
 pub use tools::schema::{SchemaFormat, schemas};
 pub use tools::terminal::{Leftover, Status, TerminalRequest, TerminalResult};
 pub use tools::{ToolError, call};

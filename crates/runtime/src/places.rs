@@ -144,6 +144,7 @@ impl Runtime {
         if let Some(record) = &record {
             remove_directory(record, &mut cleaned);
         }
+        self.inner.processes.forget(Some(task));
         if self.inner.records.remove(task)? || record.is_some() {
             cleaned.removed.push(task.to_owned());
             self.emit(task, EventKind::PlaceRemoved);
@@ -167,6 +168,7 @@ impl Runtime {
             self.emit(&record.task, EventKind::PlaceRemoved);
             cleaned.removed.push(record.task);
         }
+        self.inner.processes.forget(None);
         self.inner.records.remove_folder();
         Ok(cleaned)
     }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use exoshell_place::{ExecEvent, ExecStream, Link, PlaceError};
 use exoshell_wire::{
-    Cause, Exec, ExecDone, Failure, FailureKind, ProcessInfo, RawBytes, SessionRef, Spill, stream,
+    Cause, Exec, ExecDone, Failure, FailureKind, ProcessInfo, RawBytes, SessionRef, Spill,
+    TerminalSize, stream,
 };
 use tokio::sync::mpsc;
 
@@ -54,6 +55,7 @@ pub struct RunRequest {
     pub(crate) workdir: Option<PathBuf>,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) merge: bool,
+    pub(crate) terminal: Option<TerminalSize>,
     pub(crate) spill: bool,
     pub(crate) input: Input,
     pub(crate) persist: Option<Persist>,
@@ -70,6 +72,7 @@ impl RunRequest {
             workdir: None,
             env: Vec::new(),
             merge: false,
+            terminal: None,
             spill: false,
             input: Input::Empty,
             persist: None,
@@ -102,6 +105,13 @@ impl RunRequest {
     #[must_use]
     pub fn with_env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Gives it a terminal; its output is then one stream.
+    #[must_use]
+    pub const fn on_terminal(mut self, size: TerminalSize) -> Self {
+        self.terminal = Some(size);
         self
     }
 
@@ -304,7 +314,11 @@ impl Runtime {
         }
     }
 
-    fn exec_request(&self, request: &RunRequest, timeout: Duration) -> Result<Exec, RuntimeError> {
+    pub(crate) fn exec_request(
+        &self,
+        request: &RunRequest,
+        timeout: Duration,
+    ) -> Result<Exec, RuntimeError> {
         let terminal = &self.inner.config.terminal;
         let session = match &request.task {
             Some(task) => SessionRef::Key(session_key(task)),
@@ -329,6 +343,7 @@ impl Runtime {
             grace_ms: millis(terminal.kill_grace),
             lease_ms: self.lease_ms(),
             merge: request.merge,
+            terminal: request.terminal,
             stdin: !matches!(request.input, Input::Empty),
             persist,
             spill: request.spill.then(|| Spill {

@@ -13,6 +13,7 @@ use exoshell_wire::{OpenSession, RawBytes, SessionOpened, SessionSpec};
 use crate::config::{self, Environment, Resolved};
 use crate::error::RuntimeError;
 use crate::event::{Event, EventHub, EventKind, Events};
+use crate::processes::ProcessRecords;
 use crate::record::{Record, Records, TaskOverrides, check_task, now};
 
 /// Runs commands in tasks; clones share everything.
@@ -28,6 +29,7 @@ pub(crate) struct Inner {
     place: Arc<dyn Place>,
     link: tokio::sync::Mutex<Option<Link>>,
     pub(crate) records: Records,
+    pub(crate) processes: ProcessRecords,
     overrides: Mutex<HashMap<String, TaskOverrides>>,
     events: EventHub,
 }
@@ -38,6 +40,7 @@ impl Runtime {
         let place = LocalPlace::new(&config.home).with_guest_dir(config.places.guest_dir.clone());
         let inner = Inner {
             records: Records::new(&config.home),
+            processes: ProcessRecords::new(&config.home),
             place: Arc::new(place),
             link: tokio::sync::Mutex::new(None),
             overrides: Mutex::default(),

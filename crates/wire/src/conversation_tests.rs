@@ -71,6 +71,7 @@ fn exec(id: &str) -> Exec {
         grace_ms: 2000,
         lease_ms: 30_000,
         merge: false,
+        terminal: None,
         stdin: false,
         persist: true,
         spill: None,

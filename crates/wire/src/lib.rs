@@ -19,6 +19,7 @@ mod known;
 mod limits;
 mod message;
 mod preamble;
+mod process;
 mod raw;
 
 pub use frame::{FIN, Frame, FrameDecoder, FrameError, HEADER_LEN, Kind, STREAM_MASK};
@@ -30,6 +31,11 @@ pub use message::{
     SessionRef, SessionSpec, Spill, SpillFile, Timings, stream,
 };
 pub use preamble::{NoiseOverflow, Preamble, PreambleScanner};
+pub use process::{
+    Acknowledge, Act, Acted, Action, Events, Follow, FollowAt, From as ReadFrom, Happened,
+    OutputRead, ProcessEvent, ProcessState, ProcessStatus, Processes, ReadOutput, Screen, Start,
+    TerminalSize, Wait, WaitReason, Waited, WriteInput,
+};
 pub use raw::RawBytes;
 
 #[cfg(test)]

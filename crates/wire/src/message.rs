@@ -6,6 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::known::known;
+use crate::process::{
+    Acknowledge, Act, Events, Follow, Processes, ReadOutput, Start, TerminalSize, Wait, WriteInput,
+};
 use crate::raw::RawBytes;
 
 /// Stream numbers on an exec channel.
@@ -28,6 +31,24 @@ pub enum Request {
     OpenSession(OpenSession),
     /// Runs a command; its text follows as data on [`stream::COMMAND`].
     Exec(Box<Exec>),
+    /// Starts a process that outlives the request; its text follows likewise.
+    Start(Box<Start>),
+    /// Lists processes.
+    Processes(Processes),
+    /// Sends a part of a process's output as data on [`stream::STDOUT`], then replies.
+    Output(ReadOutput),
+    /// Sends a process's output as it comes, until its end or a cancel.
+    Follow(Follow),
+    /// Waits for the end of a process.
+    Wait(Wait),
+    /// Acts on a process.
+    Act(Act),
+    /// Sends bytes (data on [`stream::STDIN`]) to a process.
+    Write(WriteInput),
+    /// Sends events from a position on, as they come, until a cancel.
+    Events(Events),
+    /// Says which events a consumer has dealt with.
+    Acknowledge(Acknowledge),
     /// Ends a session and everything that runs in it.
     EndSession(EndSession),
     /// Tells what the guest holds.
@@ -118,6 +139,9 @@ pub struct Exec {
     /// Whether stderr goes into stdout, in the order written.
     #[serde(default)]
     pub merge: bool,
+    /// Gives it a terminal of this size; stdout and stderr are then one stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<TerminalSize>,
     /// Whether stdin follows as data on [`stream::STDIN`]; otherwise it is empty.
     #[serde(default)]
     pub stdin: bool,
@@ -338,6 +362,10 @@ pub enum FailureKind {
     BadRequest,
     /// There is no such session.
     NoSession,
+    /// There is no such process.
+    NoProcess,
+    /// The process has ended, or cannot do that.
+    NotPossible,
     /// The id was used before.
     Duplicate,
     /// The working directory cannot be entered.

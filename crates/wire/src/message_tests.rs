@@ -76,6 +76,7 @@ fn bare_exec() -> Exec {
         grace_ms: 500,
         lease_ms: 0,
         merge: false,
+        terminal: None,
         stdin: false,
         persist: false,
         spill: None,

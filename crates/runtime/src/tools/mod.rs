@@ -1,6 +1,8 @@
 //! Tools: what a model calls. Every door passes its calls through [`call`].
 
 mod exit_hint;
+mod keys;
+pub(crate) mod process;
 pub(crate) mod schema;
 pub(crate) mod terminal;
 
@@ -12,7 +14,7 @@ use crate::runtime::Runtime;
 use terminal::TerminalRequest;
 
 /// The tools of this build.
-pub(crate) const TOOLS: &[&str] = &["terminal"];
+pub(crate) const TOOLS: &[&str] = &["terminal", "process"];
 
 /// A call that names no tool or gives it arguments it does not take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -99,6 +101,9 @@ pub async fn call(
     task: Option<&str>,
     interrupt: Interrupt,
 ) -> Value {
+    if let ("process", Value::Object(arguments)) = (tool, arguments) {
+        return runtime.process_tool(arguments, task).await;
+    }
     let result = match (tool, arguments) {
         ("terminal", Value::Object(arguments)) => {
             TerminalRequest::from_arguments(arguments).map(|request| match task {
@@ -106,7 +111,7 @@ pub async fn call(
                 None => request,
             })
         }
-        ("terminal", other) => Err(ToolError::NotAnObject {
+        ("terminal" | "process", other) => Err(ToolError::NotAnObject {
             found: type_name(other),
         }),
         _ => Err(ToolError::UnknownTool {
@@ -115,7 +120,8 @@ pub async fn call(
     };
     match result {
         Ok(request) => {
-            let result = runtime.terminal(request.with_interrupt(interrupt)).await;
+            let request = request.with_interrupt(interrupt);
+            let result = runtime.terminal_or_background(request).await;
             serde_json::to_value(result).unwrap_or_else(|error| {
                 json!({"output": "", "exit_code": -1, "error": error.to_string(),
                        "error_kind": "internal", "status": "error"})
@@ -177,6 +183,48 @@ impl<'a> Arguments<'a> {
             tool: self.tool,
             name,
         })
+    }
+
+    pub(crate) fn flag(&self, name: &'static str) -> Result<bool, ToolError> {
+        match self.get(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(Value::String(text)) if text == "true" => Ok(true),
+            Some(Value::String(text)) if text == "false" => Ok(false),
+            Some(other) => Err(bad(name, "true or false", other)),
+        }
+    }
+
+    /// Reads a whole number that is at least `least`.
+    pub(crate) fn whole(&self, name: &'static str, least: i64) -> Result<Option<i64>, ToolError> {
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        let number = match value {
+            Value::Number(number) => number.as_i64(),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        match number {
+            Some(number) if number >= least => Ok(Some(number)),
+            _ if least >= 1 => Err(bad(name, "a whole number from 1 on", value)),
+            _ => Err(bad(name, "a whole number", value)),
+        }
+    }
+
+    pub(crate) fn texts(&self, name: &'static str) -> Result<Vec<String>, ToolError> {
+        const TAKES: &str = "a list of strings";
+        match self.get(name) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(list)) => list
+                .iter()
+                .map(|item| match item {
+                    Value::String(text) => Ok(text.clone()),
+                    other => Err(bad(name, TAKES, other)),
+                })
+                .collect(),
+            Some(other) => Err(bad(name, TAKES, other)),
+        }
     }
 
     /// Reads a number of seconds; models often send numbers as strings.

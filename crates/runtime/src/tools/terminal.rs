@@ -1,4 +1,4 @@
-//! The tool `terminal`, foreground.
+//! The tool `terminal`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use super::{Arguments, ToolError};
 use crate::config::Terminal;
 use crate::error::{ErrorKind, RuntimeError};
 use crate::interrupt::Interrupt;
+use crate::processes::{DEFAULT_TERMINAL, StartRequest};
 use crate::run::{Input, RunEnd, RunFailure, RunRequest};
 use crate::runtime::Runtime;
 use crate::transcript::Transcript;
@@ -25,9 +26,13 @@ const KNOWN: &[&str] = &[
     "workdir",
     "env",
     "stdin",
-    "task_id",
-    "background",
     "pty",
+    "background",
+    "notify_on_complete",
+    "check_interval",
+    "watch_patterns",
+    "lifetime",
+    "task_id",
 ];
 
 /// The task of callers that name none.
@@ -42,8 +47,22 @@ pub struct TerminalRequest {
     workdir: Option<PathBuf>,
     env: Vec<(String, String)>,
     stdin: Option<Bytes>,
+    pty: bool,
+    background: Option<Background>,
     interrupt: Interrupt,
 }
+
+/// What a background start adds.
+#[derive(Debug, Clone, Default)]
+struct Background {
+    notify: bool,
+    check_interval: Option<Duration>,
+    watch: Vec<String>,
+    bound: bool,
+}
+
+/// The shortest time between two progress reports.
+const MIN_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 impl TerminalRequest {
     /// Describes a command in the default task.
@@ -55,8 +74,17 @@ impl TerminalRequest {
             workdir: None,
             env: Vec::new(),
             stdin: None,
+            pty: false,
+            background: None,
             interrupt: Interrupt::new(),
         }
+    }
+
+    /// Gives it a terminal.
+    #[must_use]
+    pub const fn on_terminal(mut self) -> Self {
+        self.pty = true;
+        self
     }
 
     /// Runs it in this task.
@@ -111,17 +139,6 @@ impl TerminalRequest {
     /// Reads a call's JSON arguments.
     pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, ToolError> {
         let arguments = Arguments::new("terminal", arguments, KNOWN)?;
-        for name in ["background", "pty"] {
-            match arguments.get(name) {
-                None | Some(Value::Bool(false)) => {}
-                Some(_) => {
-                    return Err(ToolError::Unsupported {
-                        name,
-                        why: "this build runs foreground commands only",
-                    });
-                }
-            }
-        }
         let mut request = Self::new(arguments.required_text("command")?);
         if let Some(task) = arguments.text("task_id")? {
             request.task = Some(task);
@@ -130,6 +147,8 @@ impl TerminalRequest {
         request.workdir = arguments.text("workdir")?.map(PathBuf::from);
         request.stdin = arguments.text("stdin")?.map(Bytes::from);
         request.env = variables(&arguments)?;
+        request.pty = arguments.flag("pty")?;
+        request.background = background(&arguments)?;
         Ok(request)
     }
 
@@ -149,6 +168,30 @@ impl TerminalRequest {
             Some(asked) => (asked, None),
         }
     }
+}
+
+/// Reads what only a background start takes; in the foreground it has no meaning and is left.
+fn background(arguments: &Arguments<'_>) -> Result<Option<Background>, ToolError> {
+    let background = Background {
+        notify: arguments.flag("notify_on_complete")?,
+        check_interval: arguments
+            .seconds("check_interval")?
+            .filter(|seconds| *seconds > 0.0)
+            .map(Duration::from_secs_f64),
+        watch: arguments.texts("watch_patterns")?,
+        bound: match arguments.text("lifetime")?.as_deref() {
+            None | Some("detached") => false,
+            Some("session") => true,
+            Some(other) => {
+                return Err(ToolError::BadArgument {
+                    name: "lifetime",
+                    takes: "`detached` or `session`",
+                    found: format!("`{other}`"),
+                });
+            }
+        },
+    };
+    Ok(arguments.flag("background")?.then_some(background))
 }
 
 fn variables(arguments: &Arguments<'_>) -> Result<Vec<(String, String)>, ToolError> {
@@ -217,6 +260,15 @@ pub struct TerminalResult {
     /// The kind of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_kind: Option<ErrorKind>,
+    /// The id of the process that was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Its process id in the place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Said when the interval is not the one asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check_interval_note: Option<String>,
     /// How it ended, if not by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
@@ -269,7 +321,77 @@ const fn is_false(value: &bool) -> bool {
 }
 
 impl Runtime {
-    /// Runs the tool `terminal`. Dropping the future ends the command.
+    /// Runs the tool `terminal` as it was called: in the foreground, or as a process.
+    pub(crate) async fn terminal_or_background(
+        &self,
+        mut request: TerminalRequest,
+    ) -> TerminalResult {
+        match request.background.take() {
+            None => self.terminal(request).await,
+            Some(background) => self.start_in_background(request, background).await,
+        }
+    }
+
+    async fn start_in_background(
+        &self,
+        request: TerminalRequest,
+        background: Background,
+    ) -> TerminalResult {
+        let began = std::time::Instant::now();
+        let interval = background.check_interval;
+        let raised = interval.map(|asked| asked.max(MIN_CHECK_INTERVAL));
+        let input = request.stdin.clone();
+        let start = StartRequest {
+            command: request.command,
+            task: request.task.unwrap_or_else(|| DEFAULT_TASK.to_owned()),
+            workdir: request.workdir,
+            env: request.env,
+            timeout: request.timeout.filter(|timeout| !timeout.is_zero()),
+            terminal: request.pty.then_some(DEFAULT_TERMINAL),
+            bound: background.bound,
+            notify: background.notify,
+            watch: background.watch,
+            check_interval: raised,
+        };
+        let mut result = match self.start_process(start).await {
+            Ok(status) => {
+                let fed = match input {
+                    Some(bytes) => self.feed_once(&status.id, bytes).await,
+                    None => Ok(()),
+                };
+                TerminalResult {
+                    session_id: Some(status.id),
+                    pid: Some(status.pid),
+                    cwd: Some(status.cwd.display()),
+                    hint: fed.err().map(|error| error.to_string()),
+                    ..TerminalResult::default()
+                }
+            }
+            Err(error) => failed(
+                &RunFailure {
+                    error,
+                    started: false,
+                },
+                Transcript::new(0),
+            ),
+        };
+        if interval != raised {
+            let seconds = MIN_CHECK_INTERVAL.as_secs();
+            result.check_interval_note = Some(format!("check_interval was raised to {seconds} s"));
+        }
+        result.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        result
+    }
+
+    /// Gives a fresh process the stdin it was started with, and ends it.
+    async fn feed_once(&self, id: &str, bytes: Bytes) -> Result<(), RuntimeError> {
+        self.write_to_process(id, None, bytes, false).await?;
+        self.act_on_process(id, None, exoshell_wire::Action::Close)
+            .await?;
+        Ok(())
+    }
+
+    /// Runs the tool `terminal` in the foreground. Dropping the future ends the command.
     pub async fn terminal(&self, request: TerminalRequest) -> TerminalResult {
         let config = &self.inner.config.terminal;
         let (timeout, timeout_note) = request.limit(config);
@@ -281,6 +403,7 @@ impl Runtime {
             workdir: request.workdir,
             env: request.env,
             merge: true,
+            terminal: request.pty.then_some(DEFAULT_TERMINAL),
             spill: true,
             input: request.stdin.map_or(Input::Empty, Input::Bytes),
             persist: None,

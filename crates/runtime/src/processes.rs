@@ -1,0 +1,339 @@
+//! Processes: commands that outlive the call that started them, and the program that did.
+
+mod record;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use exoshell_place::{FollowStream, Link, PlaceError};
+use exoshell_wire::{
+    Act, Acted, Action, Failure, FailureKind, Follow, OutputRead, ProcessStatus, Processes,
+    ReadFrom, ReadOutput, Start, TerminalSize, Wait, Waited, WriteInput,
+};
+
+use crate::error::RuntimeError;
+use crate::record::check_task;
+use crate::run::{RunRequest, check_command};
+use crate::runtime::{Runtime, millis, session_key};
+pub use record::ProcessRecord;
+pub(crate) use record::ProcessRecords;
+
+/// How long a process that does not read may hold up a write.
+const WRITE_LIMIT: Duration = Duration::from_secs(10);
+
+/// The size of a terminal when nobody says.
+pub const DEFAULT_TERMINAL: TerminalSize = TerminalSize {
+    cols: 120,
+    rows: 30,
+};
+
+/// A process to start.
+#[derive(Debug)]
+pub struct StartRequest {
+    pub(crate) command: String,
+    pub(crate) task: String,
+    pub(crate) workdir: Option<PathBuf>,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) terminal: Option<TerminalSize>,
+    pub(crate) bound: bool,
+    pub(crate) notify: bool,
+    pub(crate) watch: Vec<String>,
+    pub(crate) check_interval: Option<Duration>,
+}
+
+impl StartRequest {
+    /// Describes a process of a task; it survives this program unless bound.
+    pub fn new(command: impl Into<String>, task: impl Into<String>) -> Self {
+        Self {
+            command: command.into(),
+            task: task.into(),
+            workdir: None,
+            env: Vec::new(),
+            timeout: None,
+            terminal: None,
+            bound: false,
+            notify: false,
+            watch: Vec::new(),
+            check_interval: None,
+        }
+    }
+
+    /// Starts it in this directory.
+    #[must_use]
+    pub fn in_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.workdir = Some(directory.into());
+        self
+    }
+
+    /// Ends it after this long, which counts as a timeout.
+    #[must_use]
+    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Gives it a terminal.
+    #[must_use]
+    pub const fn on_terminal(mut self, size: TerminalSize) -> Self {
+        self.terminal = Some(size);
+        self
+    }
+
+    /// Ends it with this runtime, also when the program is killed.
+    #[must_use]
+    pub const fn bound(mut self) -> Self {
+        self.bound = true;
+        self
+    }
+
+    /// Makes its end an event.
+    #[must_use]
+    pub const fn with_notice(mut self) -> Self {
+        self.notify = true;
+        self
+    }
+}
+
+/// A process, or what is left of the knowledge of one.
+#[derive(Debug, Clone)]
+pub enum ProcessView {
+    /// The guest knows it.
+    Known(Box<ProcessStatus>),
+    /// Its guest is gone, and it with it; nobody knows how it ended.
+    Lost(Box<ProcessRecord>),
+}
+
+impl Runtime {
+    /// Starts a process and returns once its shell runs it.
+    pub async fn start_process(
+        &self,
+        request: StartRequest,
+    ) -> Result<ProcessStatus, RuntimeError> {
+        check_command(&request.command)?;
+        check_task(&request.task)?;
+        let link = self.link().await?;
+        let command = Bytes::copy_from_slice(request.command.as_bytes());
+        let mut opened = false;
+        loop {
+            let start = self.start_message(&request)?;
+            let id = start.exec.id.clone();
+            self.keep_record(&link, &id, &request)?;
+            match link.start(start, command.clone()).await {
+                Ok(status) => return Ok(status),
+                Err(error) => {
+                    self.inner.processes.remove(&id);
+                    let no_session = matches!(
+                        &error,
+                        PlaceError::Failed(Failure {
+                            kind: FailureKind::NoSession,
+                            ..
+                        })
+                    );
+                    if !no_session || opened {
+                        return Err(error.into());
+                    }
+                    self.open_session(&link, &request.task).await?;
+                    opened = true;
+                }
+            }
+        }
+    }
+
+    fn start_message(&self, request: &StartRequest) -> Result<Start, RuntimeError> {
+        let mut run = RunRequest::new(String::new()).in_task(&request.task);
+        run.workdir.clone_from(&request.workdir);
+        run.env.clone_from(&request.env);
+        run.terminal = request.terminal;
+        run.merge = true;
+        let mut exec = self.exec_request(&run, Duration::ZERO)?;
+        let tail = exec.id.get(..16).unwrap_or(&exec.id);
+        exec.id = format!("proc_{tail}");
+        exec.timeout_ms = request.timeout.map(millis);
+        exec.stdin = true;
+        exec.persist = false;
+        Ok(Start {
+            exec,
+            bound: request.bound,
+            notify: request.notify,
+            watch: request.watch.clone(),
+            check_interval_ms: request.check_interval.map(millis),
+            disk_bytes: self.inner.config.terminal.spill_limit_bytes(),
+        })
+    }
+
+    fn keep_record(
+        &self,
+        link: &Link,
+        id: &str,
+        request: &StartRequest,
+    ) -> Result<(), RuntimeError> {
+        self.inner.processes.add(&ProcessRecord {
+            id: id.to_owned(),
+            task: request.task.clone(),
+            command: request.command.chars().take(1000).collect(),
+            started: crate::record::now(),
+            incarnation: link.hello().incarnation.clone(),
+            position: 0,
+        })
+    }
+
+    /// Lists the processes of a task, or of all; lost ones included.
+    pub async fn processes(&self, task: Option<&str>) -> Result<Vec<ProcessView>, RuntimeError> {
+        let link = self.existing_link().await?;
+        let mut views = Vec::new();
+        if let Some(link) = &link {
+            let filter = Processes {
+                id: None,
+                session: task.map(session_key),
+            };
+            let known = link.processes(filter).await?;
+            views.extend(
+                known
+                    .into_iter()
+                    .map(|status| ProcessView::Known(Box::new(status))),
+            );
+        }
+        let incarnation = link.as_ref().map(|link| link.hello().incarnation.clone());
+        for record in self.inner.processes.list() {
+            let gone = incarnation.as_ref() != Some(&record.incarnation);
+            if gone && task.is_none_or(|task| task == record.task) {
+                views.push(ProcessView::Lost(Box::new(record)));
+            }
+        }
+        Ok(views)
+    }
+
+    /// Returns a process by its id; one of another task counts as unknown.
+    pub async fn process(&self, id: &str, task: Option<&str>) -> Result<ProcessView, RuntimeError> {
+        let unknown = || {
+            RuntimeError::Usage(format!(
+                "there is no process `{id}`; `process list` and `exoshell ps` name those that exist"
+            ))
+        };
+        if let Some(link) = self.existing_link().await? {
+            let filter = Processes {
+                id: Some(id.to_owned()),
+                session: None,
+            };
+            match link.processes(filter).await {
+                Ok(list) => {
+                    let status = list.into_iter().next().ok_or_else(unknown)?;
+                    let own = task.is_none_or(|task| status.session == Some(session_key(task)));
+                    return own
+                        .then(|| ProcessView::Known(Box::new(status)))
+                        .ok_or_else(unknown);
+                }
+                Err(PlaceError::Failed(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match self.inner.processes.get(id) {
+            Some(record) if task.is_none_or(|task| task == record.task) => {
+                Ok(ProcessView::Lost(Box::new(record)))
+            }
+            _ => Err(unknown()),
+        }
+    }
+
+    /// Returns the link to a process that its guest knows, or why nothing can be done with it.
+    async fn living(
+        &self,
+        id: &str,
+        task: Option<&str>,
+    ) -> Result<(Link, ProcessStatus), RuntimeError> {
+        match self.process(id, task).await? {
+            ProcessView::Known(status) => Ok((self.link().await?, *status)),
+            ProcessView::Lost(_) => Err(RuntimeError::Lost {
+                what: format!("the process `{id}`"),
+            }),
+        }
+    }
+
+    /// Reads a part of a process's output, as it was written.
+    pub async fn process_output(
+        &self,
+        id: &str,
+        task: Option<&str>,
+        from: ReadFrom,
+        max_bytes: u64,
+        max_lines: Option<u64>,
+    ) -> Result<(Vec<u8>, OutputRead), RuntimeError> {
+        let (link, _) = self.living(id, task).await?;
+        let request = ReadOutput {
+            id: id.to_owned(),
+            from,
+            max_bytes,
+            max_lines,
+        };
+        Ok(link.output(request).await?)
+    }
+
+    /// Follows a process's output.
+    pub async fn follow_process(
+        &self,
+        id: &str,
+        task: Option<&str>,
+        from: ReadFrom,
+    ) -> Result<FollowStream, RuntimeError> {
+        let (link, _) = self.living(id, task).await?;
+        let id = id.to_owned();
+        Ok(link.follow(Follow { id, from })?)
+    }
+
+    /// Waits for the end of a process, or for a line of its output.
+    pub async fn wait_process(
+        &self,
+        id: &str,
+        task: Option<&str>,
+        timeout: Duration,
+        until: Option<(String, u64)>,
+    ) -> Result<Waited, RuntimeError> {
+        let (link, _) = self.living(id, task).await?;
+        let (until, from_byte) = until.map_or((None, 0), |(text, at)| (Some(text), at));
+        let request = Wait {
+            id: id.to_owned(),
+            timeout_ms: millis(timeout),
+            until,
+            from_byte,
+        };
+        Ok(link.wait_process(request).await?)
+    }
+
+    /// Acts on a process.
+    pub async fn act_on_process(
+        &self,
+        id: &str,
+        task: Option<&str>,
+        action: Action,
+    ) -> Result<Acted, RuntimeError> {
+        let (link, _) = self.living(id, task).await?;
+        let id = id.to_owned();
+        Ok(link.act(Act { id, action }).await?)
+    }
+
+    /// Ends a process with the configured grace.
+    pub async fn kill_process(&self, id: &str, task: Option<&str>) -> Result<Acted, RuntimeError> {
+        let grace_ms = millis(self.inner.config.terminal.kill_grace);
+        self.act_on_process(id, task, Action::Kill { grace_ms })
+            .await
+    }
+
+    /// Writes to a process; `enter` presses Enter afterwards.
+    pub async fn write_to_process(
+        &self,
+        id: &str,
+        task: Option<&str>,
+        bytes: Bytes,
+        enter: bool,
+    ) -> Result<ProcessStatus, RuntimeError> {
+        let (link, _) = self.living(id, task).await?;
+        let request = WriteInput {
+            id: id.to_owned(),
+            enter,
+            timeout_ms: millis(WRITE_LIMIT),
+        };
+        Ok(link.write_process(request, bytes).await?)
+    }
+}
