@@ -39,7 +39,7 @@ pub use exoshell_wire::{
 };
 pub use interrupt::Interrupt;
 pub use places::{Cleaned, GuestReport, LeftoverReport, PlaceReport, PlacesReport};
-pub use processes::{DEFAULT_TERMINAL, ProcessRecord, ProcessView, StartRequest};
+pub use processes::{DEFAULT_TERMINAL, ProcessEvents, ProcessRecord, ProcessView, StartRequest};
 pub use record::TaskOverrides;
 pub use run::{OutputStream, RunEnd, RunRequest};
 pub use runtime::Runtime;

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use exoshell_place::{FollowStream, Link, PlaceError};
+use exoshell_place::{EventStream, FollowStream, Link, PlaceError};
 use exoshell_wire::{
-    Act, Acted, Action, Failure, FailureKind, Follow, OutputRead, ProcessStatus, Processes,
-    ReadFrom, ReadOutput, Start, TerminalSize, Wait, Waited, WriteInput,
+    Acknowledge, Act, Acted, Action, Events, Failure, FailureKind, Follow, OutputRead,
+    ProcessEvent, ProcessStatus, Processes, ReadFrom, ReadOutput, Start, TerminalSize, Wait,
+    Waited, WriteInput,
 };
 
 use crate::error::RuntimeError;
@@ -60,6 +61,20 @@ impl StartRequest {
         }
     }
 
+    /// Sets a variable for it.
+    #[must_use]
+    pub fn with_env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Makes output lines that match one of these regular expressions events.
+    #[must_use]
+    pub fn watching(mut self, patterns: Vec<String>) -> Self {
+        self.watch = patterns;
+        self
+    }
+
     /// Starts it in this directory.
     #[must_use]
     pub fn in_directory(mut self, directory: impl Into<PathBuf>) -> Self {
@@ -105,7 +120,51 @@ pub enum ProcessView {
     Lost(Box<ProcessRecord>),
 }
 
+/// Events of processes, each delivered until it is acknowledged.
+#[derive(Debug)]
+pub struct ProcessEvents {
+    link: Link,
+    stream: EventStream,
+    consumer: String,
+}
+
+impl ProcessEvents {
+    /// Waits for the next event; `None` when there are no more. Cancel-safe.
+    pub async fn next(&mut self) -> Result<Option<ProcessEvent>, RuntimeError> {
+        Ok(self.stream.next().await?)
+    }
+
+    /// Says that this event and all before it were dealt with; they never come again.
+    pub async fn acknowledge(&self, event: &ProcessEvent) -> Result<(), RuntimeError> {
+        let request = Acknowledge {
+            consumer: self.consumer.clone(),
+            sequence: event.sequence,
+        };
+        Ok(self.link.acknowledge(request).await?)
+    }
+}
+
 impl Runtime {
+    /// Returns the events of all processes of this home that `consumer` has not acknowledged,
+    /// and with `follow` those that come.
+    pub async fn process_events(
+        &self,
+        consumer: &str,
+        follow: bool,
+    ) -> Result<ProcessEvents, RuntimeError> {
+        check_task(consumer)?;
+        let link = self.link().await?;
+        let stream = link.events(Events {
+            consumer: consumer.to_owned(),
+            follow,
+        })?;
+        Ok(ProcessEvents {
+            link,
+            stream,
+            consumer: consumer.to_owned(),
+        })
+    }
+
     /// Starts a process and returns once its shell runs it.
     pub async fn start_process(
         &self,

@@ -268,6 +268,9 @@ pub struct Screen {
     pub cursor_col: u16,
     /// Whether a full-screen program has the alternate screen.
     pub alternate: bool,
+    /// How much of the process's output is drawn.
+    #[serde(default)]
+    pub offset: u64,
     /// Bytes that draw the same on another terminal.
     #[serde(default)]
     pub drawn: RawBytes,

@@ -41,6 +41,21 @@ pub(crate) enum Command {
     Call(CallArgs),
     /// Open a prompt into a task's session.
     Shell(ShellArgs),
+    /// List background processes.
+    Ps(PsArgs),
+    /// Print a process's output.
+    Logs(LogsArgs),
+    /// Wait for a process to end; exits with its code.
+    Wait(WaitArgs),
+    /// End a process and everything it started.
+    Kill(KillArgs),
+    /// Use a process's terminal; Ctrl-] detaches.
+    Attach {
+        /// The process.
+        id: String,
+    },
+    /// Print what happened to processes: ends, matched lines, progress.
+    Events(EventsArgs),
     /// List, describe and remove the places of tasks.
     #[command(subcommand)]
     Places(PlacesCommand),
@@ -59,6 +74,10 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct RunArgs {
     /// The command, as shell text. Several words are joined by spaces.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
@@ -84,6 +103,90 @@ pub(crate) struct RunArgs {
     /// Pass this program's stdin on to the command; otherwise its stdin is empty.
     #[arg(long)]
     pub(crate) stdin: bool,
+    /// Give it a terminal; at a terminal, this one.
+    #[arg(long)]
+    pub(crate) pty: bool,
+    /// Start it as a process, print its id and return.
+    #[arg(long)]
+    pub(crate) background: bool,
+    /// With --background: report its end in `exoshell events`.
+    #[arg(long, requires = "background")]
+    pub(crate) notify: bool,
+    /// With --background: report lines that match this regular expression (repeatable).
+    #[arg(long, value_name = "REGEX", requires = "background")]
+    pub(crate) watch: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PsArgs {
+    /// Only those of this task.
+    #[arg(long)]
+    pub(crate) task: Option<String>,
+    /// Also those that have ended.
+    #[arg(long, short)]
+    pub(crate) all: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// The process.
+    pub(crate) id: String,
+    /// Go on as output comes, until it ends.
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// Only the last so many lines.
+    #[arg(long, short = 'n', value_name = "LINES")]
+    pub(crate) tail: Option<u64>,
+    /// Print one JSON object with the text as a model sees it.
+    #[arg(long, conflicts_with = "follow")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WaitArgs {
+    /// The process.
+    pub(crate) id: String,
+    /// At most so many seconds; then exits with 124.
+    #[arg(long, value_name = "S")]
+    pub(crate) timeout: Option<f64>,
+    /// Return with 0 when a line matches this regular expression.
+    #[arg(long, value_name = "REGEX")]
+    pub(crate) until: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KillArgs {
+    /// The processes.
+    #[arg(required = true)]
+    pub(crate) id: Vec<String>,
+    /// Send this signal instead of ending it for good.
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) signal: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// Go on as they come.
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// Who asks; each name gets each event once.
+    #[arg(long, default_value = "cli")]
+    pub(crate) consumer: String,
+    /// Look without taking: the same events come again.
+    #[arg(long)]
+    pub(crate) peek: bool,
+    /// Print one JSON object per line.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

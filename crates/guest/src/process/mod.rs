@@ -201,7 +201,10 @@ impl Process {
 
     /// Returns what its terminal shows.
     pub(crate) fn screen(&self) -> Result<Screen, Failure> {
-        Ok(self.terminal()?.emulator.screen())
+        let mut screen = self.terminal()?.emulator.screen();
+        // Output is drawn and stored in one step, so both speak of the same moment.
+        screen.offset = self.store.end();
+        Ok(screen)
     }
 
     fn terminal(&self) -> Result<&Terminal, Failure> {

@@ -59,6 +59,7 @@ impl Emulator {
             cursor_row,
             cursor_col,
             alternate: screen.alternate_screen(),
+            offset: 0,
             drawn: RawBytes(screen.state_formatted().into_bytes()),
         }
     }

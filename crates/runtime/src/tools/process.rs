@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use exoshell_wire::{
-    Action, ProcessState, ProcessStatus, ReadFrom, TerminalSize, WaitReason, Waited,
+    Action, ProcessState, ProcessStatus, RawBytes, ReadFrom, TerminalSize, WaitReason, Waited,
 };
 use serde_json::{Map, Value, json};
 
@@ -291,7 +291,7 @@ impl Call<'_> {
         let acted = self.runtime.kill_process(&id, self.task()).await?;
         let mut answer = describe(&ProcessView::Known(Box::new(acted.status)));
         if !acted.unkillable.is_empty() {
-            let names: Vec<String> = acted.unkillable.iter().map(|c| c.display()).collect();
+            let names: Vec<String> = acted.unkillable.iter().map(RawBytes::display).collect();
             put(&mut answer, "not_killed", json!(names));
         }
         Ok(answer)

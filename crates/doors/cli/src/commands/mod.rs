@@ -1,8 +1,11 @@
 //! What each word does.
 
+mod attach;
 mod call;
 mod config;
+mod events;
 mod places;
+mod processes;
 mod run;
 mod shell;
 
@@ -30,7 +33,12 @@ pub(crate) fn main() -> ExitCode {
         .enable_all()
         .build();
     match runtime {
-        Ok(runtime) => ExitCode::from(runtime.block_on(dispatch(cli.command))),
+        Ok(runtime) => {
+            let code = runtime.block_on(dispatch(cli.command));
+            // A read of stdin that never returns must not hold up the end.
+            runtime.shutdown_background();
+            ExitCode::from(code)
+        }
         Err(error) => {
             output::talk(&format!("exoshell: error: cannot start: {error}"));
             ExitCode::from(output::OWN_FAILURE)
@@ -43,6 +51,12 @@ async fn dispatch(command: Command) -> u8 {
         Command::Run(args) => run::run(args).await,
         Command::Call(args) => call::run(args).await,
         Command::Shell(args) => shell::run(args).await,
+        Command::Ps(args) => processes::list(args).await,
+        Command::Logs(args) => processes::logs(args).await,
+        Command::Wait(args) => processes::wait(args).await,
+        Command::Kill(args) => processes::kill(args).await,
+        Command::Attach { id } => attach::run(&id).await,
+        Command::Events(args) => events::run(args).await,
         Command::Places(command) => places::run(command).await,
         Command::Config(command) => config::run(&command),
         Command::Schema(args) => written(output::json(&schemas(match args.format {

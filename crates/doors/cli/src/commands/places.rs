@@ -53,7 +53,7 @@ fn row(place: &PlaceReport) -> [String; 6] {
     ]
 }
 
-fn span(seconds: u64) -> String {
+pub(super) fn span(seconds: u64) -> String {
     match seconds {
         0..=119 => format!("{seconds}s"),
         120..=7199 => format!("{}m", seconds / 60),
@@ -62,7 +62,7 @@ fn span(seconds: u64) -> String {
     }
 }
 
-fn table<const N: usize>(header: &[String; N], rows: &[[String; N]]) -> String {
+pub(super) fn table<const N: usize>(header: &[String; N], rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for line in std::iter::once(header).chain(rows) {
         for (width, cell) in widths.iter_mut().zip(line) {

@@ -4,11 +4,15 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use bytes::Bytes;
-use exoshell_runtime::{OutputStream, RunEnd, RunRequest, Runtime, RuntimeError, TerminalRequest};
+use exoshell_runtime::{
+    OutputStream, ProcessView, RunEnd, RunRequest, Runtime, RuntimeError, StartRequest,
+    TerminalRequest, describe_process,
+};
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::mpsc;
 
 use super::{interrupt_on_signals, load, written};
+use crate::raw_terminal::RawTerminal;
 use crate::args::RunArgs;
 use crate::output;
 
@@ -33,6 +37,9 @@ async fn try_run(args: &RunArgs) -> Result<u8, RuntimeError> {
     let timeout = args.timeout.map(check_timeout).transpose()?;
     let runtime = load(args.backend.as_deref())?;
     let command = args.command.join(" ");
+    if args.background {
+        return background(&runtime, args, command, &env, timeout).await;
+    }
     if args.json {
         return json(&runtime, args, command, &env, timeout).await;
     }
@@ -56,10 +63,15 @@ async fn try_run(args: &RunArgs) -> Result<u8, RuntimeError> {
         ));
     }
     request = request.with_timeout(limit);
-    if args.stdin {
+    let terminal = args.pty.then(RawTerminal::enter_if_terminal);
+    if let Some(terminal) = &terminal {
+        request = request.on_terminal(terminal.size());
+    }
+    if args.stdin || terminal.as_ref().is_some_and(RawTerminal::is_raw) {
         forward_stdin(request.feed());
     }
     let end = runtime.run(request, stream).await?;
+    drop(terminal);
     Ok(report(&end))
 }
 
@@ -105,6 +117,38 @@ pub(super) fn report(end: &RunEnd) -> u8 {
     u8::try_from(end.exit_code()).unwrap_or(output::OWN_FAILURE)
 }
 
+async fn background(
+    runtime: &Runtime,
+    args: &RunArgs,
+    command: String,
+    env: &[(&str, &str)],
+    timeout: Option<Duration>,
+) -> Result<u8, RuntimeError> {
+    let task = args.task.as_deref().unwrap_or("default");
+    let mut request = StartRequest::new(command, task).watching(args.watch.clone());
+    if args.pty {
+        request = request.on_terminal(RawTerminal::current_size());
+    }
+    if let Some(directory) = &args.workdir {
+        request = request.in_directory(directory);
+    }
+    for (name, value) in env {
+        request = request.with_env(*name, *value);
+    }
+    if let Some(timeout) = timeout.filter(|timeout| !timeout.is_zero()) {
+        request = request.with_timeout(timeout);
+    }
+    if args.notify {
+        request = request.with_notice();
+    }
+    let status = runtime.start_process(request).await?;
+    if args.json {
+        let view = ProcessView::Known(Box::new(status));
+        return Ok(written(output::json(&describe_process(&view))));
+    }
+    Ok(written(output::data(format!("{}\n", status.id).as_bytes())))
+}
+
 async fn json(
     runtime: &Runtime,
     args: &RunArgs,
@@ -125,6 +169,9 @@ async fn json(
     }
     if let Some(timeout) = timeout {
         request = request.with_timeout(timeout);
+    }
+    if args.pty {
+        request = request.on_terminal();
     }
     if args.stdin {
         let mut text = Vec::new();
