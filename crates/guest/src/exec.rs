@@ -17,7 +17,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::watch;
 
 use crate::guest::Guest;
-use crate::output::Pump;
+use crate::output::{self, Pump};
 use crate::plan::{Plan, Started};
 use crate::process::{self, Adopted, describe};
 use crate::shell::{Pipes, sh_files};
@@ -420,8 +420,7 @@ impl Stdin {
     /// Takes the pipe, or closes it at once when nothing will come.
     fn new(pipe: Option<OwnedFd>) -> Self {
         Self {
-            // Unchecked: it may be a terminal instead of a pipe.
-            pipe: pipe.and_then(|pipe| Sender::from_owned_fd_unchecked(pipe).ok()),
+            pipe: pipe.and_then(|pipe| output::sender(pipe).ok()),
             pending: VecDeque::new(),
             bytes: 0,
             last: false,

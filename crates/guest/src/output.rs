@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use exoshell_mux::ChannelSender;
 use exoshell_process::{pipe_capacity, readable_bytes};
-use tokio::net::unix::pipe::Receiver;
+use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -18,6 +18,19 @@ const READ_SIZE: usize = 64 * 1024;
 
 /// The pipe size asked for once a command proves to be verbose.
 const LARGE_PIPE: i32 = 1024 * 1024;
+
+/// Makes a pipe or terminal readable by tasks.
+pub(crate) fn receiver(fd: OwnedFd) -> std::io::Result<Receiver> {
+    rustix::io::ioctl_fionbio(&fd, true)?;
+    // Unchecked: a terminal is no pipe, but it can be waited for like one.
+    Receiver::from_owned_fd_unchecked(fd)
+}
+
+/// Makes a pipe or terminal writable by tasks.
+pub(crate) fn sender(fd: OwnedFd) -> std::io::Result<Sender> {
+    rustix::io::ioctl_fionbio(&fd, true)?;
+    Sender::from_owned_fd_unchecked(fd)
+}
 
 /// A task moving one stream of a command.
 #[derive(Debug)]
@@ -43,8 +56,7 @@ impl Pump {
         spill: Option<Arc<Spill>>,
         stop: watch::Receiver<bool>,
     ) -> std::io::Result<Self> {
-        // Unchecked: it may be a terminal instead of a pipe.
-        let pipe = Receiver::from_owned_fd_unchecked(pipe)?;
+        let pipe = receiver(pipe)?;
         let job = Job {
             pipe,
             stream,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use exoshell_process::readable_bytes;
 use exoshell_wire::{Failure, FailureKind, Happened, ProcessState, RawBytes, Start};
-use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch as cell;
 
 use super::journal::now_ms;
@@ -15,6 +15,7 @@ use super::store::Store;
 use super::watch::Watch;
 use super::{Life, Process, Shared, Terminal};
 use crate::guest::Guest;
+use crate::output;
 use crate::plan::Plan;
 use crate::shell::Pipes;
 use crate::tree::{Exit, Tree};
@@ -65,7 +66,7 @@ pub(crate) async fn start(
             format!("the process could not be followed: {error}"),
         )
     };
-    let input = Sender::from_owned_fd_unchecked(stdin).map_err(internal)?;
+    let input = output::sender(stdin).map_err(internal)?;
     let process = Arc::new(Process {
         id: exec.id.clone(),
         session,
@@ -90,7 +91,7 @@ pub(crate) async fn start(
     });
     let pipes = [stdout, stderr]
         .into_iter()
-        .map(Receiver::from_owned_fd_unchecked)
+        .map(output::receiver)
         .collect::<Result<Vec<_>, _>>()
         .map_err(internal)?;
     guest.add_process(Arc::clone(&process));
