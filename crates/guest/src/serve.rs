@@ -97,6 +97,7 @@ fn prepare(settings: &Settings) -> io::Result<(Spawner, std::os::unix::net::Unix
     silence()?;
     exoshell_process::block_pipe_signal();
     let spawner = Spawner::fork()?;
+    raise_descriptor_limit();
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -109,6 +110,16 @@ fn prepare(settings: &Settings) -> io::Result<(Spawner, std::os::unix::net::Unix
     let socket = std::os::unix::net::UnixListener::bind(SOCKET)?;
     socket.set_nonblocking(true)?;
     Ok((spawner, socket))
+}
+
+/// Lets the guest itself hold thousands of pipes. What it starts hangs under the spawner, which
+/// keeps the usual limit.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // A system that refuses leaves the limit it had.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// Points the standard descriptors away from whoever started us.

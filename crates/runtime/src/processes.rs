@@ -16,7 +16,7 @@ use exoshell_wire::{
 use crate::error::RuntimeError;
 use crate::record::check_task;
 use crate::run::{RunRequest, check_command};
-use crate::runtime::{Runtime, millis, session_key};
+use crate::runtime::{Owner, Runtime, millis, session_key};
 pub use record::ProcessRecord;
 pub(crate) use record::ProcessRecords;
 
@@ -214,7 +214,7 @@ impl Runtime {
         exec.persist = false;
         Ok(Start {
             exec,
-            bound: request.bound,
+            bound: request.bound && self.inner.owner == Owner::Runtime,
             notify: request.notify,
             watch: request.watch.clone(),
             check_interval_ms: request.check_interval.map(millis),

@@ -16,6 +16,13 @@ use crate::event::{Event, EventHub, EventKind, Events};
 use crate::processes::ProcessRecords;
 use crate::record::{Record, Records, TaskOverrides, check_task, now};
 
+/// Who a process of the lifetime `session` ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Runtime,
+    Task,
+}
+
 /// Runs commands in tasks; clones share everything.
 #[derive(Debug, Clone)]
 pub struct Runtime {
@@ -31,6 +38,7 @@ pub(crate) struct Inner {
     pub(crate) records: Records,
     pub(crate) processes: ProcessRecords,
     overrides: Mutex<HashMap<String, TaskOverrides>>,
+    pub(crate) owner: Owner,
     events: EventHub,
 }
 
@@ -44,6 +52,7 @@ impl Runtime {
             place: Arc::new(place),
             link: tokio::sync::Mutex::new(None),
             overrides: Mutex::default(),
+            owner: Owner::Runtime,
             events: EventHub::default(),
             config,
             environment,
@@ -51,6 +60,16 @@ impl Runtime {
         Self {
             inner: Arc::new(inner),
         }
+    }
+
+    /// Makes processes with the lifetime `session` end with their task instead of with this
+    /// runtime: for doors whose program ends after each call.
+    #[must_use]
+    pub fn owned_by_tasks(mut self) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.owner = Owner::Task;
+        }
+        self
     }
 
     /// Returns the configuration in force.

@@ -48,7 +48,8 @@ pub(crate) struct Process {
 /// A process's terminal.
 #[derive(Debug)]
 struct Terminal {
-    master: Master,
+    /// Given up with the process, so that the system gets its terminal back.
+    master: Mutex<Option<Master>>,
     size: Mutex<TerminalSize>,
     emulator: Emulator,
 }
@@ -190,10 +191,10 @@ impl Process {
         if self.state().is_over() {
             return Err(self.not_possible("has ended; its terminal cannot be resized"));
         }
-        terminal
-            .master
-            .resize(size)
-            .map_err(|error| self.not_possible(&format!("cannot be resized: {error}")))?;
+        let master = terminal.master.lock().unwrap_or_else(PoisonError::into_inner);
+        let resized = master.as_ref().map_or(Ok(()), |master| master.resize(size));
+        drop(master);
+        resized.map_err(|error| self.not_possible(&format!("cannot be resized: {error}")))?;
         terminal.emulator.resize(size);
         *terminal.size.lock().unwrap_or_else(PoisonError::into_inner) = size;
         Ok(())

@@ -54,7 +54,7 @@ pub(crate) async fn start(
     } = started.pipes;
     let terminal = match (master, exec.terminal) {
         (Some(master), Some(size)) => Some(Terminal {
-            master,
+            master: Mutex::new(Some(master)),
             size: Mutex::new(size),
             emulator: Emulator::new(size),
         }),
@@ -216,6 +216,10 @@ impl Runner {
             open.extend(pump.await.ok().flatten());
         }
         *process.input.lock().await = None;
+        if let Some(terminal) = &process.terminal {
+            let mut master = terminal.master.lock().unwrap_or_else(PoisonError::into_inner);
+            *master = None;
+        }
         self.announce(state_of(exit));
         // What it left behind goes on writing to the same store.
         for pipe in open {

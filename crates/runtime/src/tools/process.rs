@@ -164,6 +164,7 @@ impl Call<'_> {
         };
         let record = self.runtime.inner.processes.get(&id);
         let position = record.as_ref().map_or(0, |record| record.position);
+        let mut record = record.unwrap_or_else(|| self.new_record(&status));
         // A poll of much more than an answer can hold shows its end.
         let from = position.max(status.output_end.saturating_sub(MAX_READ));
         let (bytes, read) = self
@@ -177,16 +178,27 @@ impl Call<'_> {
         };
         let shown = bytes.len() - held;
         let skipped = read.start.saturating_sub(position);
-        if let Some(mut record) = record {
-            record.position = read.end - held as u64;
-            self.runtime.inner.processes.add(&record)?;
-        }
+        record.position = read.end - held as u64;
+        self.runtime.inner.processes.add(&record)?;
         let mut answer = describe(&ProcessView::Known(Box::new(read.status)));
         self.put_text(&mut answer, bytes.get(..shown).unwrap_or_default());
         if skipped > 0 {
             put(&mut answer, "dropped_bytes", json!(skipped));
         }
         Ok(answer)
+    }
+
+    /// Makes the record of a process that was adopted, not started.
+    fn new_record(&self, status: &ProcessStatus) -> ProcessRecord {
+        let session = status.session.as_deref().unwrap_or_default();
+        ProcessRecord {
+            id: status.id.clone(),
+            task: session.strip_prefix("task:").unwrap_or(session).to_owned(),
+            command: status.command.display(),
+            started: status.started_ms / 1000,
+            incarnation: self.incarnation.clone(),
+            position: 0,
+        }
     }
 
     fn put_text(&self, answer: &mut Value, bytes: &[u8]) {

@@ -94,7 +94,7 @@ pub(crate) fn load(backend: Option<&str>) -> Result<Runtime, RuntimeError> {
     }
     let environment = Environment::from_process();
     let config = Resolved::load(&environment, overrides)?;
-    Ok(Runtime::new(config, environment))
+    Ok(Runtime::new(config, environment).owned_by_tasks())
 }
 
 fn parse_backend(name: &str) -> Result<Backend, RuntimeError> {
