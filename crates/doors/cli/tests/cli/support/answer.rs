@@ -10,7 +10,10 @@ impl Answer {
     #[track_caller]
     pub(crate) fn parse(bytes: &[u8]) -> Self {
         let value: Value = serde_json::from_slice(bytes).unwrap_or_else(|error| {
-            panic!("not one JSON object ({error}): {}", String::from_utf8_lossy(bytes))
+            panic!(
+                "not one JSON object ({error}): {}",
+                String::from_utf8_lossy(bytes)
+            )
         });
         assert!(value.is_object(), "not an object: {value}");
         Self(value)

@@ -1,14 +1,16 @@
 //! A world per test: its own home folder, user and work directory, and the real binary.
 
 mod answer;
+mod embedded;
 mod processes;
 mod program;
 mod world;
 
 pub(crate) use answer::Answer;
-pub(crate) use processes::{Process, alive, children_named, processes_naming};
+pub(crate) use embedded::{block_on, runtime};
+pub(crate) use processes::{Process, alive, children_named, descriptors, processes_naming};
 pub(crate) use program::{Program, Ran};
-pub(crate) use world::World;
+pub(crate) use world::{EXOSHELL, PATH, World};
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -35,7 +37,8 @@ pub(crate) fn unique_sleep() -> String {
 
 /// Writes bytes as the hexadecimal digits that [`HEX`] prints.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    digits.concat()
 }
 
 /// A shell filter that prints its stdin as hexadecimal digits.

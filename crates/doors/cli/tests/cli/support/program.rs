@@ -60,7 +60,11 @@ impl Program {
         let shown = format!("{command:?}");
         let has_input = !stdin.is_empty();
         command
-            .stdin(if has_input { Stdio::piped() } else { Stdio::null() })
+            .stdin(if has_input {
+                Stdio::piped()
+            } else {
+                Stdio::null()
+            })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|e| panic!("{shown}: {e}"));

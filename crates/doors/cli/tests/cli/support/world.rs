@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Answer, Process, Program, Ran, processes_naming, wait_until};
+use super::{Answer, Process, Program, Ran, processes_naming};
 
 /// What commands are found in.
 pub(crate) const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
@@ -40,14 +40,15 @@ fn guest_cache() -> &'static Path {
         .get_or_init(|| {
             let dir = tempfile::tempdir().unwrap();
             let run = |arguments: &[&str]| {
-                let status = Command::new(EXOSHELL)
+                let output = Command::new(EXOSHELL)
                     .args(arguments)
                     .env_clear()
                     .env("PATH", PATH)
                     .env("HOME", dir.path())
                     .env("EXOSHELL_HOME", dir.path())
-                    .status();
-                assert!(status.unwrap().success());
+                    .output()
+                    .unwrap();
+                assert!(output.status.success(), "{output:?}");
             };
             run(&["run", "true"]);
             run(&["places", "rm", "--all"]);
@@ -94,7 +95,10 @@ impl World {
 
     /// Makes a world without an `EXOSHELL_HOME` folder.
     pub(crate) fn bare(name: &str) -> Self {
-        let root = tempfile::Builder::new().prefix("exo-e2e-").tempdir().unwrap();
+        let root = tempfile::Builder::new()
+            .prefix("exo-e2e-")
+            .tempdir()
+            .unwrap();
         let path = root.path().canonicalize().unwrap();
         // Tests that drop root's rights must still be able to enter.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -157,10 +161,7 @@ impl World {
     }
 
     #[track_caller]
-    pub(crate) fn start<I: AsRef<OsStr>>(
-        &self,
-        arguments: impl IntoIterator<Item = I>,
-    ) -> Program {
+    pub(crate) fn start<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Program {
         Program::start(self.command(arguments), b"")
     }
 
@@ -260,14 +261,20 @@ impl World {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        assert!(left.is_empty(), "still running after the clean-up: {left:#?}");
-        wait_until(limit, "the clean-up leaves no file", || {
-            let files = self.files_left();
-            if !files.is_empty() {
-                eprintln!("left: {files:?}");
-            }
-            files.is_empty()
-        });
+        assert!(
+            left.is_empty(),
+            "still running after the clean-up: {left:#?}"
+        );
+        let deadline = std::time::Instant::now() + Duration::from_secs(2);
+        let mut files = self.files_left();
+        while !files.is_empty() && std::time::Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+            files = self.files_left();
+        }
+        assert!(
+            files.is_empty(),
+            "files are left after the clean-up: {files:?}"
+        );
     }
 
     /// Ends by force what a failed test left, so that it does not disturb others.
@@ -292,16 +299,19 @@ impl Drop for World {
             self.sweep();
             return;
         }
-        struct Sweep<'a>(&'a World);
-        impl Drop for Sweep<'_> {
-            fn drop(&mut self) {
-                self.0.sweep();
-            }
-        }
-        let _sweep = Sweep(self);
         // A broken configuration was the test's, not the clean-up's.
+        self.variables.clear();
         let _ = fs::remove_file(self.home.join("config.toml"));
-        self.variables.clear_conflicts();
-        self.clean_up();
+        let sweep = Sweep(self);
+        sweep.0.clean_up();
+    }
+}
+
+/// Sweeps whatever happens.
+struct Sweep<'a>(&'a World);
+
+impl Drop for Sweep<'_> {
+    fn drop(&mut self) {
+        self.0.sweep();
     }
 }
