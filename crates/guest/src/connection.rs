@@ -98,7 +98,9 @@ async fn handle(guest: Arc<Guest>, channel: Channel, body: Vec<u8>) {
         }
         Request::OpenSession(request) => {
             let opened = open_session(&guest, &request).await;
+            let sender = channel.sender();
             answer(channel, &Reply::from(opened));
+            let _ = sender.flushed().await;
             if let Some(session) = guest.session(&request.key) {
                 guest.prepare(&session);
             }

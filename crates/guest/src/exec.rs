@@ -20,7 +20,7 @@ use crate::guest::Guest;
 use crate::output::{self, Pump};
 use crate::plan::{Plan, Started};
 use crate::process::{self, Adopted, describe};
-use crate::shell::{Pipes, sh_files};
+use crate::shell::{Pipes, sh_file};
 use crate::spill::Spill;
 use crate::tree::{Exit, Tree};
 
@@ -38,9 +38,13 @@ const LINGERING_OUTPUT: Duration = Duration::from_millis(150);
 pub(crate) async fn serve(guest: Arc<Guest>, mut channel: Channel, exec: Exec) {
     // Without a result the host is gone and there is nobody to answer.
     if let Some(result) = run(&guest, &mut channel, &exec).await {
+        let sender = channel.sender();
         crate::connection::answer(channel, &Reply::from(result));
+        // The answer is on its way before anything is prepared, and whoever waits for it gets
+        // the processor first.
+        let _ = sender.flushed().await;
+        std::thread::yield_now();
     }
-    // After the answer, so that the caller does not wait for it.
     if let SessionRef::Key(key) = &exec.session
         && let Some(session) = guest.session(key)
     {
@@ -157,7 +161,10 @@ impl Run<'_> {
                 )));
             }
         };
-        let end = Watch::new(self.exec, stdin).until_end(channel, &tree).await;
+        let mut end = Watch::new(self.exec, stdin).until_end(channel, &tree).await;
+        if listed.was_ended() {
+            end.cause = Cause::Interrupted;
+        }
         self.timings.run_us = microseconds(began.elapsed());
         let drained = Instant::now();
         let pumped = outputs.finish(&tree, end.exit, master.is_some()).await;
@@ -220,10 +227,8 @@ impl Run<'_> {
             .shells()
             .is_ok_and(|shells| shells.program.kind == ShellKind::Sh);
         if is_sh {
-            for file in sh_files(&self.guest.dir, &self.exec.id) {
-                // A file that could not be made need not be removed.
-                let _ = std::fs::remove_file(file);
-            }
+            // A file that could not be made need not be removed.
+            let _ = std::fs::remove_file(sh_file(&self.guest.dir, &self.exec.id));
         }
     }
 }

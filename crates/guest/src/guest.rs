@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -70,6 +71,15 @@ struct Table {
 struct Running {
     session: Option<String>,
     tree: Tree,
+    ended: Arc<AtomicBool>,
+}
+
+impl Running {
+    /// Marks it as ended from outside, and returns what is to be ended.
+    fn end(&self) -> Tree {
+        self.ended.store(true, Ordering::Relaxed);
+        self.tree.clone()
+    }
 }
 
 impl Guest {
@@ -223,9 +233,12 @@ impl Guest {
         let running = Running {
             session: session.map(str::to_owned),
             tree: tree.clone(),
+            ended: Arc::default(),
         };
+        let ended = Arc::clone(&running.ended);
         self.table().runs.insert(id.to_owned(), running);
         RunGuard {
+            ended,
             guest: Arc::clone(self),
             id: id.to_owned(),
         }
@@ -309,7 +322,7 @@ impl Guest {
                 .runs
                 .values()
                 .filter(|run| run.session.as_deref() == Some(key))
-                .map(|run| run.tree.clone())
+                .map(Running::end)
                 .collect();
             let processes = table.processes.take_session(key);
             trees.extend(processes.iter().map(|process| process.tree.clone()));
@@ -341,7 +354,7 @@ impl Guest {
                 }
             }
             table.sessions.clear();
-            let mut trees: Vec<Tree> = table.runs.values().map(|run| run.tree.clone()).collect();
+            let mut trees: Vec<Tree> = table.runs.values().map(Running::end).collect();
             let processes = table.processes.take_all();
             trees.extend(processes.iter().map(|process| process.tree.clone()));
             trees
@@ -486,8 +499,16 @@ impl Drop for Connected {
 /// Lists a command as running while held.
 #[derive(Debug)]
 pub(crate) struct RunGuard {
+    ended: Arc<AtomicBool>,
     guest: Arc<Guest>,
     id: String,
+}
+
+impl RunGuard {
+    /// Tells whether the command was ended from outside: with its session, or with the guest.
+    pub(crate) fn was_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
 }
 
 impl Drop for RunGuard {

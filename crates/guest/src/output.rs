@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use exoshell_mux::ChannelSender;
 use exoshell_process::{pipe_capacity, readable_bytes};
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -112,7 +112,7 @@ impl Job {
         // writes from here on is not the command's, so the amount is fixed before reading.
         let mut left = usize::try_from(readable_bytes(self.pipe.as_fd())).unwrap_or(0);
         while left > 0 {
-            match self.take(left.min(READ_SIZE)).await {
+            match self.take_now(left.min(READ_SIZE)).await {
                 Took::Some(length) => left = left.saturating_sub(length),
                 Took::Nothing => break,
                 Took::End => return self.ended(),
@@ -134,6 +134,21 @@ impl Job {
         }
     }
 
+    /// Moves up to `most` bytes straight from the pipe. The runtime's idea of whether it is
+    /// readable may be a turn old, and here there is no next turn.
+    async fn take_now(&mut self, most: usize) -> Took {
+        let mut bytes = vec![0_u8; most];
+        let length = match rustix::io::read(self.pipe.as_fd(), &mut bytes) {
+            Ok(0) => return Took::End,
+            Ok(length) => length,
+            Err(rustix::io::Errno::AGAIN) => return Took::Nothing,
+            Err(_) => return Took::End,
+        };
+        bytes.truncate(length);
+        self.pass_on(bytes.into()).await;
+        Took::Some(length)
+    }
+
     /// Moves up to `most` bytes that are there.
     async fn take(&mut self, most: usize) -> Took {
         self.buffer.reserve(most);
@@ -149,8 +164,13 @@ impl Job {
         if length == READ_SIZE && self.bytes < READ_SIZE as u64 {
             pipe_capacity(self.pipe.as_fd(), LARGE_PIPE);
         }
-        self.bytes += length as u64;
         let chunk = self.buffer.split().freeze();
+        self.pass_on(chunk).await;
+        Took::Some(length)
+    }
+
+    async fn pass_on(&mut self, chunk: Bytes) {
+        self.bytes += chunk.len() as u64;
         if let Some(spill) = &self.spill {
             spill.push(&chunk);
         }
@@ -161,7 +181,6 @@ impl Job {
             // instead of being ended in order.
             self.sender = None;
         }
-        Took::Some(length)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use exoshell_process::Stage;
 use exoshell_wire::{
@@ -11,8 +12,25 @@ use exoshell_wire::{
 use crate::guest::Guest;
 use crate::session::state::{Keep, ShellState, Variable, is_identifier};
 use crate::session::{Session, existing_directory, initial_state};
-use crate::shell::{Pipes, Start, Streams, WaitingShell, directory_id, sh_files};
+use crate::shell::{Pipes, Start, Streams, WaitingShell, directory_id, sh_file};
 use crate::tree::{StartFailure, Tree};
+
+/// How long a new shell may take to run.
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a shell that was prepared may still take; then a new one is tried.
+const WAITING_LIMIT: Duration = Duration::from_secs(5);
+
+/// Waits for a shell to run, but not for ever: the spawner may be in trouble.
+async fn started_in_time(tree: &Tree, limit: Duration) -> Result<u32, StartFailure> {
+    let late = StartFailure {
+        stage: Stage::Fork,
+        errno: rustix::io::Errno::TIMEDOUT.raw_os_error(),
+    };
+    tokio::time::timeout(limit, tree.started())
+        .await
+        .unwrap_or(Err(late))
+}
 
 /// Everything known about a command before it starts.
 #[derive(Debug)]
@@ -175,7 +193,7 @@ impl Plan {
             return Ok(started);
         }
         let (tree, pipes) = self.start_new(guest, id, command).await?;
-        match tree.started().await {
+        match started_in_time(&tree, START_LIMIT).await {
             Ok(pid) => Ok(Started {
                 tree,
                 pipes,
@@ -189,7 +207,7 @@ impl Plan {
     /// Hands the command to a waiting shell, or returns `None` when the shell is of no use. The
     /// command certainly did not run then: such a shell never saw it.
     async fn use_waiting(&self, shell: WaitingShell, command: &[u8]) -> Option<Started> {
-        let pid = shell.tree.started().await.ok()?;
+        let pid = started_in_time(&shell.tree, WAITING_LIMIT).await.ok()?;
         if shell.tree.has_ended() {
             return None;
         }
@@ -258,7 +276,7 @@ impl Plan {
                     .and_then(|r| r.strip_prefix(b"="))
                     == Some(value)
             }),
-            Variable::Statement(_) => true,
+            Variable::Declared { .. } => true,
         });
         given
     }
@@ -279,21 +297,13 @@ impl Plan {
             replay: Vec::new(),
             state: Arc::clone(target),
         };
-        let files = sh_files(&guest.dir, id);
-        let [state_file, command_file] = &files;
         // The environment and the launch carry everything an `sh` can hold.
-        std::fs::write(state_file, b":\n")?;
-        std::fs::write(command_file, command)?;
+        let file = sh_file(&guest.dir, id);
+        std::fs::write(&file, command)?;
         let shells = guest
             .shells()
             .map_err(|failure| std::io::Error::other(failure.message))?;
-        shells.start_sh(
-            guest.spawner(),
-            &start,
-            self.streams,
-            [state_file, command_file],
-            self.terminal,
-        )
+        shells.start_sh(guest.spawner(), &start, self.streams, &file, self.terminal)
     }
 
     fn explain(&self, guest: &Guest, failure: StartFailure) -> Failure {

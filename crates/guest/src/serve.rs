@@ -85,9 +85,8 @@ fn daemon(settings: &Settings, ready: OwnedFd) -> io::Result<()> {
         }
     };
     let result = run(settings, spawner, socket, ready);
-    // In this order: whoever locks the next file must find no socket of ours to remove.
+    // The lock's file stays: a name that is removed could be locked twice.
     let _ = fs::remove_file(SOCKET);
-    let _ = fs::remove_file(LOCK);
     drop(lock);
     result
 }

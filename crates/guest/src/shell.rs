@@ -30,14 +30,22 @@ const CANDIDATES: &[(ShellKind, &str)] = &[
     (ShellKind::Sh, "/bin/busybox"),
 ];
 
-/// The numbers of a shell's descriptors beyond 0 to 2. The capture must be the first that is
-/// closed for a command: bash keeps the closed ones from 10 on, out of its children's reach, and
-/// the trap below finds it there.
+/// The numbers of a waiting shell's descriptors beyond 0 to 2; all are closed before a command
+/// runs, so that it has none but its own.
 const TRIGGER: u32 = 4;
 const TEXT: u32 = 5;
-const CAPTURE: u32 = 6;
 const NOTHING: u32 = 7;
 const STDIN: u32 = 8;
+const STDERR: u32 = 9;
+
+/// What a shell's supervisor holds for it. The shell opens them by name when it ends, so neither
+/// the command nor its children ever hold them.
+const CAPTURE: u32 = 3;
+const EPILOGUE: u32 = 4;
+const NAMES: u32 = 5;
+
+/// An `sh` cannot do without holding its capture.
+const SH_CAPTURE_NUMBER: u32 = 6;
 
 /// Lists the shells of the place, best first.
 pub(crate) fn find_shells() -> Vec<Shell> {
@@ -59,28 +67,31 @@ fn is_executable(path: &Path) -> bool {
 /// The script a waiting bash runs: one line and one compound command, so that it is parsed whole
 /// before the command's text can change how lines are read (`set -v`, aliases).
 fn bash_script() -> String {
-    let trap = format!(
-        "{{ \\builtin set +euxv; \\builtin [ -v BASH_EXECUTION_STRING ] && \
-         {{ \\builtin : >&10 && {{ {BASH_CAPTURE}; }} >&10 || {{ {BASH_CAPTURE}; }} >&{CAPTURE}; }}; \
-         }} 2>/dev/null"
-    );
-    let trap = trap.replace('\'', r"'\''");
     let read = format!(r"IFS= \builtin read -r -d '' -u {TEXT} BASH_EXECUTION_STRING");
-    let eval = r#"\builtin unset -v REPLY; \builtin eval "$BASH_EXECUTION_STRING""#;
-    let closed = format!("{CAPTURE}>&- {TRIGGER}<&- {TEXT}<&-");
+    let eval = r#"\builtin eval "$BASH_EXECUTION_STRING""#;
+    let epilogue = format!(r"\builtin . /proc/$PPID/fd/{EPILOGUE}");
     format!(
-        "{{ exec 0<&{NOTHING} {NOTHING}<&-; {read}; \\builtin eval \"$BASH_EXECUTION_STRING\"; \
+        "{{ exec 0<&{NOTHING} {NOTHING}<&-; {read}; {eval}; \
          \\builtin read -r -u {TRIGGER} REPLY || \\builtin exit 0; \
-         {read}; \\builtin eval \"$BASH_EXECUTION_STRING\"; {read}; \
-         \\builtin trap '{trap}' EXIT; SECONDS=0; \
-         case $REPLY in \
-         m) {eval} {closed} 2>&1 {STDIN}<&- ;; \
-         mi) {eval} {closed} 2>&1 0<&{STDIN} {STDIN}<&- ;; \
-         i) {eval} {closed} 0<&{STDIN} {STDIN}<&- ;; \
-         *) {eval} {closed} {STDIN}<&- ;; \
-         esac; \
-         {{ \\builtin set -- \"$?\"; \\builtin set +euxv; \\builtin unset -v BASH_EXECUTION_STRING; }} \
-         2>/dev/null; {{ {BASH_CAPTURE}; }} >&{CAPTURE}; \\builtin exit \"$1\"; }}\n"
+         {read}; {eval}; {read}; \
+         case $REPLY in *i) exec 0<&{STDIN} ;; esac; \
+         case $REPLY in m*) exec 2>&1 ;; *) exec 2>&{STDERR} ;; esac; \
+         exec {TRIGGER}<&- {TEXT}<&- {STDIN}<&- {STDERR}>&-; \
+         \\builtin unset -v REPLY; \\builtin trap '{epilogue}' EXIT; SECONDS=0; {eval}; \
+         {{ \\builtin set -- \"$?\"; \\builtin trap - DEBUG ERR RETURN; }} >/dev/null 2>&1; \
+         {epilogue}; {{ \\builtin exit \"$1\"; }} 2>/dev/null; }}\n"
+    )
+}
+
+/// What a bash does at its end, as a file it reads: prints its state to where its supervisor
+/// keeps it. Only the first line can be seen by a command that turned on `set -v` or a trap.
+fn bash_epilogue() -> String {
+    format!(
+        "{{ \\builtin set +euxv; \\builtin trap - DEBUG ERR RETURN; }} >/dev/null 2>&1\n\
+         \\builtin [ -v BASH_EXECUTION_STRING ] || \\builtin return 0\n\
+         {{ \\builtin declare -F >|/proc/$PPID/fd/{NAMES}; {{ {BASH_CAPTURE}; }} \
+         >|/proc/$PPID/fd/{CAPTURE} </proc/$PPID/fd/{NAMES}; }} 2>/dev/null\n\
+         \\builtin unset -v BASH_EXECUTION_STRING\n"
     )
 }
 
@@ -88,10 +99,14 @@ fn bash_script() -> String {
 /// it gets its text as files and is started for the command.
 fn sh_script(streams: Streams) -> String {
     let stdin = if streams.stdin { STDIN } else { NOTHING };
-    let merge = if streams.merge { " 2>&1" } else { "" };
+    let stderr = if streams.merge {
+        format!(" 2>&1 {STDERR}>&-")
+    } else {
+        format!(" 2>&{STDERR} {STDERR}>&-")
+    };
     format!(
-        "exec 0<&{stdin} {STDIN}<&- {NOTHING}<&-{merge}; . \"$1\"; \
-         trap 's=$?; {{ {}; }} >&{CAPTURE}; exit $s' EXIT; . \"$2\"; exit $?",
+        "exec 0<&{stdin} {STDIN}<&- {NOTHING}<&-{stderr}; \
+         trap 's=$?; {{ {}; }} >&{SH_CAPTURE_NUMBER}; exit $s' EXIT; . \"$1\"; exit $?",
         SH_CAPTURE.replace('\'', r"'\''")
     )
 }
@@ -154,7 +169,9 @@ pub(crate) struct Start {
 pub(crate) struct Shells {
     pub(crate) program: Shell,
     script: String,
+    epilogue: OwnedFd,
     nothing: OwnedFd,
+    sink: OwnedFd,
 }
 
 impl Shells {
@@ -164,10 +181,16 @@ impl Shells {
             Ok(file) => file.into(),
             Err(_) => memory_file("nothing", b"")?,
         };
+        let sink = match std::fs::OpenOptions::new().write(true).open("/dev/null") {
+            Ok(file) => file.into(),
+            Err(_) => memory_file("sink", b"")?,
+        };
         Ok(Self {
             program,
             script: bash_script(),
+            epilogue: memory_file("epilogue", bash_epilogue().as_bytes())?,
             nothing,
+            sink,
         })
     }
 
@@ -224,16 +247,14 @@ impl Shells {
         spawner: &Spawner,
         start: &Start,
         streams: Streams,
-        files: [&Path; 2],
+        file: &Path,
         size: Option<TerminalSize>,
     ) -> io::Result<(Tree, Pipes)> {
         let name: &[u8] = b"sh";
         let mut arguments = vec![name.to_vec(), b"-c".to_vec()];
         arguments.push(sh_script(streams).into_bytes());
         arguments.push(name.to_vec());
-        for file in files {
-            arguments.push(file.as_os_str().as_encoded_bytes().to_vec());
-        }
+        arguments.push(file.as_os_str().as_encoded_bytes().to_vec());
         let launch = self.launch(arguments, start);
         self.spawn(spawner, launch, &[(&self.nothing, 0)], size)
     }
@@ -248,7 +269,7 @@ impl Shells {
             b"bash".to_vec(),
             b"--login".to_vec(),
             b"-c".to_vec(),
-            format!("{{ {BASH_CAPTURE}; }} >&{CAPTURE}").into_bytes(),
+            format!("BASH_EXECUTION_STRING=; \\builtin . /proc/$PPID/fd/{EPILOGUE}").into_bytes(),
         ];
         let launch = self.launch(arguments, start);
         self.spawn(spawner, launch, &[(&self.nothing, 0)], None)
@@ -265,7 +286,7 @@ impl Shells {
             }),
             replay: Vec::new(),
         };
-        let script = format!("{{ {BASH_CAPTURE}; }} >&{CAPTURE}");
+        let script = format!("\\builtin . /proc/$PPID/fd/{EPILOGUE}");
         let arguments = vec![b"bash".to_vec(), b"-c".to_vec(), script.into_bytes()];
         let launch = self.launch(arguments, &start);
         self.spawn(spawner, launch, &[(&self.nothing, 0)], None)
@@ -287,31 +308,26 @@ impl Shells {
             None => pipe_ends(capture)?,
         };
         let mut descriptors = vec![
-            Descriptor {
-                source: theirs.stdout.as_fd(),
-                number: 1,
-            },
-            Descriptor {
-                source: theirs.stderr.as_fd(),
-                number: 2,
-            },
-            Descriptor {
-                source: ours.capture.as_fd(),
-                number: CAPTURE,
-            },
-            Descriptor {
-                source: self.nothing.as_fd(),
-                number: NOTHING,
-            },
-            Descriptor {
-                source: theirs.stdin.as_fd(),
-                number: STDIN,
-            },
+            Descriptor::program(theirs.stdout.as_fd(), 1),
+            // What a shell says before it has a command is nobody's output.
+            Descriptor::program(self.sink.as_fd(), 2),
+            Descriptor::program(theirs.stderr.as_fd(), STDERR),
+            Descriptor::program(self.nothing.as_fd(), NOTHING),
+            Descriptor::program(theirs.stdin.as_fd(), STDIN),
+            Descriptor::supervisor(ours.capture.as_fd(), CAPTURE),
+            Descriptor::supervisor(self.epilogue.as_fd(), EPILOGUE),
         ];
-        descriptors.extend(own.iter().map(|(fd, number)| Descriptor {
-            source: fd.as_fd(),
-            number: *number,
-        }));
+        let names = memory_file("names", b"")?;
+        match self.program.kind {
+            ShellKind::Bash => descriptors.push(Descriptor::supervisor(names.as_fd(), NAMES)),
+            ShellKind::Sh => {
+                descriptors.push(Descriptor::program(ours.capture.as_fd(), SH_CAPTURE_NUMBER));
+            }
+        }
+        descriptors.extend(
+            own.iter()
+                .map(|(fd, number)| Descriptor::program(fd.as_fd(), *number)),
+        );
         let control = spawner.spawn(&launch, &descriptors)?;
         Ok((Tree::follow(control)?, ours))
     }
@@ -427,10 +443,7 @@ fn read_file(file: &OwnedFd) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Returns the command files of an `sh` run.
-pub(crate) fn sh_files(dir: &Path, id: &str) -> [PathBuf; 2] {
-    [
-        dir.join(format!("{id}.state.sh")),
-        dir.join(format!("{id}.command.sh")),
-    ]
+/// Returns the command file of an `sh` run.
+pub(crate) fn sh_file(dir: &Path, id: &str) -> PathBuf {
+    dir.join(format!("{id}.command.sh"))
 }

@@ -149,7 +149,13 @@ async fn follow(
                         let _ = answer.send(left);
                     }
                 }
-                Some(report) => status.send_modify(|status| note(status, &report)),
+                Some(report) => {
+                    status.send_modify(|status| note(status, &report));
+                    if matches!(report, Report::Exited { leftovers: false, .. }) {
+                        // Nothing is left; closing the socket lets the supervisor go.
+                        break;
+                    }
+                }
                 None => break,
             },
             ask = inbox.recv() => {

@@ -196,6 +196,11 @@ impl BundleError {
                 path,
                 fault: Fault::WritableByOthers { .. },
             } => Some(format!("chmod go-w {}", path.display())),
+            Self::Io { .. } => Some(
+                "free some space, or set EXOSHELL_HOME to a folder that can be written and allows \
+                 programs"
+                    .to_owned(),
+            ),
             _ => None,
         }
     }

@@ -32,6 +32,9 @@ pub trait Place: std::fmt::Debug + Send + Sync {
     /// Opens a pipe only if a guest is there already.
     fn open_existing(&self) -> PlaceFuture<'_, Option<Pipe>>;
 
+    /// Removes what a guest that is gone left behind; a living one is left alone.
+    fn sweep(&self) -> PlaceFuture<'_, ()>;
+
     /// Tells how long a command may outlive a lost pipe here, in milliseconds.
     fn lease_ms(&self) -> u64;
 }

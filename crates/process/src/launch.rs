@@ -23,17 +23,49 @@ pub struct Launch {
     pub grace_ms: u64,
 }
 
-/// A descriptor to hand to a program, and the number it gets there.
+/// Who gets a descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// The program itself.
+    Program,
+    /// Its supervisor, where the program finds it as `/proc/$PPID/fd/<number>` without holding
+    /// it or passing it on.
+    Supervisor,
+}
+
+/// A descriptor to hand over, and the number it gets there.
 #[derive(Debug, Clone, Copy)]
 pub struct Descriptor<'fd> {
     /// The descriptor here.
     pub source: BorrowedFd<'fd>,
     /// Its number there.
     pub number: u32,
+    /// Where "there" is.
+    pub holder: Holder,
+}
+
+impl<'fd> Descriptor<'fd> {
+    /// Hands a descriptor to the program.
+    pub const fn program(source: BorrowedFd<'fd>, number: u32) -> Self {
+        Self {
+            source,
+            number,
+            holder: Holder::Program,
+        }
+    }
+
+    /// Leaves a descriptor with the supervisor.
+    pub const fn supervisor(source: BorrowedFd<'fd>, number: u32) -> Self {
+        Self {
+            source,
+            number,
+            holder: Holder::Supervisor,
+        }
+    }
 }
 
 impl Launch {
-    pub(crate) fn encode(&self, numbers: &[u32]) -> Vec<u8> {
+    pub(crate) fn encode(&self, numbers: &[(u32, Holder)]) -> Vec<u8> {
         let mut out = Writer::default();
         out.bytes(&self.program);
         out.list(&self.arguments);
@@ -43,13 +75,14 @@ impl Launch {
         out.number(u64::from(self.terminal));
         out.number(self.grace_ms);
         out.number(numbers.len() as u64);
-        for number in numbers {
+        for (number, holder) in numbers {
             out.number(u64::from(*number));
+            out.number(u64::from(*holder == Holder::Supervisor));
         }
         out.0
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, Vec<u32>)> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, Vec<(u32, Holder)>)> {
         let mut input = Reader(bytes);
         let launch = Self {
             program: input.bytes()?,
@@ -62,8 +95,15 @@ impl Launch {
         };
         let count = input.number()?;
         let numbers = (0..count)
-            .map(|_| input.number().and_then(|n| u32::try_from(n).ok()))
-            .collect::<Option<Vec<u32>>>()?;
+            .map(|_| {
+                let number = u32::try_from(input.number()?).ok()?;
+                let holder = match input.number()? {
+                    0 => Holder::Program,
+                    _ => Holder::Supervisor,
+                };
+                Some((number, holder))
+            })
+            .collect::<Option<Vec<_>>>()?;
         Some((launch, numbers))
     }
 }

@@ -22,7 +22,7 @@ mod supervisor;
 mod sys;
 mod tree;
 
-pub use launch::{Descriptor, Launch, Order, ProcessEntry, Report, Stage};
+pub use launch::{Descriptor, Holder, Launch, Order, ProcessEntry, Report, Stage};
 pub use spawner::{Control, Spawner, receive_report, send_order};
 pub use sys::{
     block_pipe_signal, close_inherited, fork_daemon, has_writers, memory_file, pipe_capacity,

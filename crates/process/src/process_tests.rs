@@ -48,18 +48,9 @@ fn start(spawner: &Spawner, launch: &Launch) -> (Control, std::fs::File) {
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
     let null = std::fs::File::open("/dev/null").unwrap();
     let descriptors = [
-        Descriptor {
-            source: null.as_fd(),
-            number: 0,
-        },
-        Descriptor {
-            source: write.as_fd(),
-            number: 1,
-        },
-        Descriptor {
-            source: write.as_fd(),
-            number: 2,
-        },
+        Descriptor::program(null.as_fd(), 0),
+        Descriptor::program(write.as_fd(), 1),
+        Descriptor::program(write.as_fd(), 2),
     ];
     (spawner.spawn(launch, &descriptors).unwrap(), read.into())
 }

@@ -12,7 +12,7 @@ use rustix::net::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::launch::{Descriptor, Launch, Order, Report};
+use crate::launch::{Descriptor, Holder, Launch, Order, Report};
 use crate::supervisor;
 use crate::sys::{self, Fork, Reaped};
 use crate::tree;
@@ -52,7 +52,7 @@ impl Spawner {
                 // Locks and pipes of the guest end with the guest, not with its spawner.
                 drop(ours);
                 sys::close_all_but(&theirs);
-                serve(&theirs);
+                serve(theirs);
                 sys::exit_now(0)
             }
         }
@@ -75,7 +75,7 @@ impl Spawner {
         if descriptors.len() + 2 > MAX_DESCRIPTORS {
             return Err(io::Error::other("too many descriptors for one launch"));
         }
-        let numbers: Vec<u32> = descriptors.iter().map(|d| d.number).collect();
+        let numbers: Vec<_> = descriptors.iter().map(|d| (d.number, d.holder)).collect();
         // The request travels as a file, so no socket buffer limits an environment.
         let request = sys::memory_file("launch", &launch.encode(&numbers))?;
         let (ours, theirs) = packet_pair()?;
@@ -157,7 +157,7 @@ pub(crate) fn receive_packet(socket: impl AsFd) -> io::Result<Option<Vec<u8>>> {
 
 /// The spawner's life: fork a supervisor per request, adopt and end what a killed supervisor
 /// leaves behind, stop when the guest is gone.
-fn serve(socket: &OwnedFd) {
+fn serve(socket: OwnedFd) {
     sys::set_name(c"exoshell-spawn");
     let _ = rustix::process::setsid();
     let _ = rustix::process::chdir("/");
@@ -166,17 +166,18 @@ fn serve(socket: &OwnedFd) {
     let Ok(events) = sys::child_events() else {
         return;
     };
+    let mut own = Some((socket, events));
     let mut supervisors = HashSet::new();
-    loop {
+    while let Some((socket, events)) = &own {
         let mut fds = [
             PollFd::new(socket, PollFlags::IN),
-            PollFd::new(&events, PollFlags::IN),
+            PollFd::new(events, PollFlags::IN),
         ];
         if poll(&mut fds, None).is_err() {
             continue;
         }
         if fds[1].revents().contains(PollFlags::IN) {
-            sys::clear_child_events(&events);
+            sys::clear_child_events(events);
             if reap(&mut supervisors) {
                 end_orphans(&supervisors);
             }
@@ -186,7 +187,7 @@ fn serve(socket: &OwnedFd) {
         }
         match receive_launch(socket) {
             Ok(Some(request)) => {
-                if let Some(pid) = start_supervisor(request) {
+                if let Some(pid) = start_supervisor(request, &mut own) {
                     supervisors.insert(pid);
                 }
             }
@@ -245,6 +246,7 @@ pub(crate) struct Arrived {
     pub(crate) launch: Launch,
     pub(crate) control: OwnedFd,
     pub(crate) descriptors: Vec<(OwnedFd, u32)>,
+    pub(crate) kept: Vec<(OwnedFd, u32)>,
 }
 
 fn receive_launch(socket: &OwnedFd) -> io::Result<Option<Arrived>> {
@@ -277,11 +279,19 @@ fn receive_launch(socket: &OwnedFd) -> io::Result<Option<Arrived>> {
     if numbers.len() != descriptors.len() {
         return Err(bad());
     }
-    Ok(Some(Arrived {
+    let mut arrived = Arrived {
         launch,
         control,
-        descriptors: descriptors.into_iter().zip(numbers).collect(),
-    }))
+        descriptors: Vec::new(),
+        kept: Vec::new(),
+    };
+    for (fd, (number, holder)) in descriptors.into_iter().zip(numbers) {
+        match holder {
+            Holder::Program => arrived.descriptors.push((fd, number)),
+            Holder::Supervisor => arrived.kept.push((fd, number)),
+        }
+    }
+    Ok(Some(arrived))
 }
 
 fn read_all(file: &OwnedFd) -> io::Result<Vec<u8>> {
@@ -298,9 +308,14 @@ fn read_all(file: &OwnedFd) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-fn start_supervisor(request: Arrived) -> Option<Pid> {
+/// Forks a supervisor. It gives up the spawner's own descriptors, or the guest would not notice
+/// when the spawner dies.
+fn start_supervisor(request: Arrived, own: &mut Option<(OwnedFd, OwnedFd)>) -> Option<Pid> {
     match sys::fork() {
-        Ok(Fork::Child) => supervisor::run(request),
+        Ok(Fork::Child) => {
+            *own = None;
+            supervisor::run(request)
+        }
         Ok(Fork::Parent(pid)) => Some(pid),
         Err(error) => {
             let report = Report::Failed {

@@ -17,6 +17,9 @@ use crate::spawner::{Arrived, receive_packet};
 use crate::sys::{self, Fork, Reaped};
 use crate::tree::{self, Identity};
 
+/// Above all numbers a program is given.
+const FLOOR: i32 = 64;
+
 /// How many processes one report names.
 const MAX_NAMED: usize = 32;
 
@@ -32,6 +35,7 @@ pub(crate) fn run(request: Arrived) -> ! {
 
 fn supervise(request: Arrived) -> Option<()> {
     let _ = rustix::process::setsid();
+    let request = arrange(request).ok()?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).ok()?;
     let events = sys::child_events().ok()?;
     let (status_read, status_write) =
@@ -69,6 +73,34 @@ fn supervise(request: Arrived) -> Option<()> {
     }
     .watch();
     Some(())
+}
+
+/// Moves every descriptor out of the way, then puts those that stay here to their numbers.
+fn arrange(request: Arrived) -> std::io::Result<Arrived> {
+    let lift = |(fd, number): (OwnedFd, u32)| {
+        let lifted = rustix::io::fcntl_dupfd_cloexec(&fd, FLOOR)?;
+        std::io::Result::Ok((lifted, number))
+    };
+    let (control, _) = lift((request.control, 0))?;
+    let descriptors = request
+        .descriptors
+        .into_iter()
+        .map(lift)
+        .collect::<Result<_, _>>()?;
+    let kept: Vec<(OwnedFd, u32)> = request
+        .kept
+        .into_iter()
+        .map(lift)
+        .collect::<Result<_, _>>()?;
+    for (fd, number) in &kept {
+        sys::install_closed_on_exec(fd.as_raw_fd(), number.cast_signed())?;
+    }
+    Ok(Arrived {
+        launch: request.launch,
+        control,
+        descriptors,
+        kept: Vec::new(),
+    })
 }
 
 /// In the child: takes on descriptors, directory and umask, and executes the program.
@@ -114,13 +146,12 @@ fn become_program(request: &Arrived, status: &OwnedFd) -> ! {
 /// Gives each descriptor its number. Sources are first lifted above all targets, so that none
 /// is overwritten before its turn.
 fn install(request: &Arrived, status: &OwnedFd) -> std::io::Result<()> {
-    let floor = 64;
     sys::close_all_on_exec();
-    sys::lift_descriptor(status.as_raw_fd(), floor)?;
+    sys::lift_descriptor(status.as_raw_fd(), FLOOR)?;
     let lifted = request
         .descriptors
         .iter()
-        .map(|(fd, number)| Ok((sys::lift_descriptor(fd.as_raw_fd(), floor)?, *number)))
+        .map(|(fd, number)| Ok((sys::lift_descriptor(fd.as_raw_fd(), FLOOR)?, *number)))
         .collect::<std::io::Result<Vec<_>>>()?;
     for (source, number) in lifted {
         sys::install_descriptor(source, number.cast_signed())?;
@@ -163,6 +194,7 @@ impl Supervisor {
     fn watch(mut self) {
         loop {
             if self.reap() == Tree::Gone {
+                self.linger();
                 return;
             }
             let mut fds = [
@@ -191,6 +223,17 @@ impl Supervisor {
                 Err(_) => {}
             }
         }
+    }
+
+    /// Waits until the guest has taken the last report, so that this process's own end does not
+    /// compete with it for a processor.
+    fn linger(&self) {
+        let limit = Timespec {
+            tv_sec: 1,
+            tv_nsec: 0,
+        };
+        let mut fds = [PollFd::new(&self.control, PollFlags::IN)];
+        let _ = poll(&mut fds, Some(&limit));
     }
 
     fn obey(&mut self, order: Order) {
@@ -237,17 +280,15 @@ impl Supervisor {
         }
         let own = std::process::id();
         let deadline = Instant::now() + Duration::from_millis(grace_ms);
-        let mut told = Vec::new();
+        // Only what is there now is told to end: what it starts from here on is its clean-up.
+        for identity in tree::descendants(own) {
+            let _ = send(identity, Signal::TERM);
+            // A stopped process acts on TERM only when it goes on.
+            let _ = send(identity, Signal::CONT);
+        }
         loop {
             self.reap();
-            let alive = tree::descendants(own);
-            for identity in alive.iter().filter(|i| !told.contains(*i)) {
-                let _ = send(*identity, Signal::TERM);
-                // A stopped process acts on TERM only when it goes on.
-                let _ = send(*identity, Signal::CONT);
-            }
-            told.clone_from(&alive);
-            if alive.is_empty() || Instant::now() >= deadline {
+            if tree::descendants(own).is_empty() || Instant::now() >= deadline {
                 break;
             }
             self.wait(Duration::from_millis(10));

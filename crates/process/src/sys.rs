@@ -113,6 +113,16 @@ pub(crate) fn install_descriptor(source: RawFd, number: RawFd) -> io::Result<()>
     Ok(())
 }
 
+/// Gives a descriptor a fixed number that ends with the next exec.
+pub(crate) fn install_closed_on_exec(source: RawFd, number: RawFd) -> io::Result<()> {
+    // SAFETY: the caller runs in a forked child that has moved all it needs off these numbers.
+    let result = unsafe { libc::dup3(source, number, libc::O_CLOEXEC) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 /// Moves a descriptor to the first free number from `floor` on, with close-on-exec.
 pub(crate) fn lift_descriptor(source: RawFd, floor: RawFd) -> io::Result<RawFd> {
     // SAFETY: duplicating a descriptor affects no memory.

@@ -93,6 +93,22 @@ impl RuntimeError {
         }
     }
 
+    /// Returns the exit code of a program that failed with it: 77 refused, 126 for a directory
+    /// that cannot be entered, 130 interrupted, else 125.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Place(PlaceError::Failed(failure)) => match failure.kind {
+                FailureKind::Workdir => 126,
+                FailureKind::Ended => 130,
+                _ => 125,
+            },
+            _ => match self.kind() {
+                ErrorKind::Denied => 77,
+                _ => 125,
+            },
+        }
+    }
+
     /// Returns what a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -162,6 +162,7 @@ impl Runtime {
             let _ = link.shut_down().await;
             self.drop_link().await;
         }
+        self.inner.place.sweep().await?;
         for record in self.inner.records.list() {
             remove_directory(&record, &mut cleaned);
             self.inner.records.remove(&record.task)?;

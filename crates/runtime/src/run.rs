@@ -296,7 +296,10 @@ impl Runtime {
                     ..
                 })) if !opened => {
                     if let Some(task) = &request.task {
-                        (_, state_lost) = self.open_session(&link, task).await?;
+                        (_, state_lost) = tokio::select! {
+                            opened = self.open_session(&link, task) => opened?,
+                            () = request.interrupt.wait() => return Err(interrupted()),
+                        };
                     }
                     opened = true;
                 }
@@ -322,7 +325,7 @@ impl Runtime {
         let terminal = &self.inner.config.terminal;
         let session = match &request.task {
             Some(task) => SessionRef::Key(session_key(task)),
-            None => SessionRef::OneShot(self.one_shot_spec()),
+            None => SessionRef::OneShot(self.one_shot_spec()?),
         };
         let persist = request.persist.unwrap_or(terminal.persist) == Persist::Persist;
         Ok(Exec {
@@ -400,6 +403,11 @@ impl Runtime {
             }
         }
     }
+}
+
+fn interrupted() -> RuntimeError {
+    let text = "interrupted before the command was started";
+    PlaceError::Failed(Failure::new(FailureKind::Ended, text)).into()
 }
 
 /// A command under way.

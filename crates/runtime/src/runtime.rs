@@ -33,7 +33,7 @@ pub struct Runtime {
 pub(crate) struct Inner {
     pub(crate) config: Resolved,
     environment: Environment,
-    place: Arc<dyn Place>,
+    pub(crate) place: Arc<dyn Place>,
     link: tokio::sync::Mutex<Option<Link>>,
     pub(crate) records: Records,
     pub(crate) processes: ProcessRecords,
@@ -208,7 +208,7 @@ impl Runtime {
         if let Some(cwd) = self.overrides(task).cwd {
             return Ok((cwd, false));
         }
-        let base = self.base_directory();
+        let base = self.base_directory()?;
         let places = &self.inner.config.places;
         if !places.batch {
             return Ok((base, false));
@@ -230,12 +230,19 @@ impl Runtime {
         Ok((directory, true))
     }
 
-    fn base_directory(&self) -> PathBuf {
+    /// Returns the directory a fresh session starts in. A caller that stands nowhere is told so:
+    /// running its commands somewhere else would be a guess.
+    fn base_directory(&self) -> Result<PathBuf, RuntimeError> {
         let configured = self.inner.config.terminal.cwd.clone();
         configured
             .or_else(|| self.inner.environment.directory().map(PathBuf::from))
-            .or_else(|| self.inner.environment.user_home().map(PathBuf::from))
-            .unwrap_or_else(|| PathBuf::from("/"))
+            .ok_or_else(|| {
+                RuntimeError::Usage(
+                    "the current directory does not exist (any more); change to one that does, \
+                     or set `terminal.cwd`"
+                        .to_owned(),
+                )
+            })
     }
 
     fn session_spec(&self, task: &str, record: &Record) -> SessionSpec {
@@ -247,20 +254,23 @@ impl Runtime {
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
         SessionSpec {
-            cwd: Some(raw(record.directory.as_os_str())),
             login_timeout_ms: Some(millis(self.inner.config.terminal.login_timeout)),
             idle_ms: Some(millis(places.lifetime)),
             ttl_ms: Some(millis(places.session_ttl)),
             extra_env,
-            ..self.one_shot_spec()
+            ..self.spec_in(record.directory.as_os_str())
         }
     }
 
     /// Returns what a one-shot command starts from: the caller's directory and environment.
-    pub(crate) fn one_shot_spec(&self) -> SessionSpec {
+    pub(crate) fn one_shot_spec(&self) -> Result<SessionSpec, RuntimeError> {
+        Ok(self.spec_in(self.base_directory()?.as_os_str()))
+    }
+
+    fn spec_in(&self, directory: &OsStr) -> SessionSpec {
         let environment = config::child_environment(&self.inner.environment, &self.inner.config);
         SessionSpec {
-            cwd: Some(raw(self.base_directory().as_os_str())),
+            cwd: Some(raw(directory)),
             env: Some(
                 environment
                     .iter()

@@ -80,7 +80,7 @@ pub(crate) enum Command {
 )]
 pub(crate) struct RunArgs {
     /// The command, as shell text. Several words are joined by spaces.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<String>,
     /// Run in this task's session, which keeps directory, variables and functions.
     #[arg(long)]

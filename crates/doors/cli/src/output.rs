@@ -52,7 +52,7 @@ pub(crate) fn error(error: &RuntimeError, as_json: bool) -> u8 {
     if as_json {
         let value = json!({"error": text, "error_kind": error.kind(), "hint": error.hint()});
         let _ = json(&value);
-        return code(error.kind());
+        return error.exit_code();
     }
     let (red, plain) = if colour() {
         ("\x1b[31m", "\x1b[0m")
@@ -63,7 +63,7 @@ pub(crate) fn error(error: &RuntimeError, as_json: bool) -> u8 {
     if let Some(hint) = error.hint() {
         talk(&format!("  hint: {hint}"));
     }
-    code(error.kind())
+    error.exit_code()
 }
 
 /// Returns the exit code of an error's kind.

@@ -191,7 +191,10 @@ impl Process {
         if self.state().is_over() {
             return Err(self.not_possible("has ended; its terminal cannot be resized"));
         }
-        let master = terminal.master.lock().unwrap_or_else(PoisonError::into_inner);
+        let master = terminal
+            .master
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let resized = master.as_ref().map_or(Ok(()), |master| master.resize(size));
         drop(master);
         resized.map_err(|error| self.not_possible(&format!("cannot be resized: {error}")))?;

@@ -217,7 +217,10 @@ impl Runner {
         }
         *process.input.lock().await = None;
         if let Some(terminal) = &process.terminal {
-            let mut master = terminal.master.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut master = terminal
+                .master
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             *master = None;
         }
         self.announce(state_of(exit));
@@ -313,7 +316,11 @@ impl Fill {
         // Whatever was written before the end is in the pipe now.
         let mut left = usize::try_from(readable_bytes(pipe.as_fd())).unwrap_or(0);
         while left > 0 {
-            let taken = self.take(&pipe, &mut buffer)?;
+            // Straight from the pipe: the runtime's idea of its readiness may be a turn old.
+            let taken = self.note(
+                rustix::io::read(pipe.as_fd(), &mut buffer).map_err(std::io::Error::from),
+                &buffer,
+            )?;
             if taken == 0 {
                 break;
             }
@@ -324,7 +331,12 @@ impl Fill {
 
     /// Moves what is there; `None` at the end of the pipe.
     fn take(&self, pipe: &Receiver, buffer: &mut [u8]) -> Option<usize> {
-        match pipe.try_read(buffer) {
+        let read = pipe.try_read(buffer);
+        self.note(read, buffer)
+    }
+
+    fn note(&self, read: std::io::Result<usize>, buffer: &[u8]) -> Option<usize> {
+        match read {
             Ok(0) => None,
             Ok(length) => {
                 let bytes = buffer.get(..length).unwrap_or_default();

@@ -3,17 +3,21 @@
 //! The shell writes sections with a NUL behind each, which no value can contain, and an end
 //! mark; a capture without the mark was cut and is not used at all.
 
-use super::quote::{read_word, skip_value};
-use super::state::{Function, ShellState, Variable, is_carried, is_kept};
+use std::collections::BTreeSet;
 
-/// The builtins that print a bash's state, to be run with the state descriptor as stdout.
+use super::quote::{read_word, skip_value};
+use super::state::{Function, ShellState, Value, Variable, is_carried, is_kept, is_kept_function};
+
+/// The builtins that print a bash's state to their stdout. Their stdin is what `declare -F`
+/// printed, so that each function is printed by itself: bodies cannot be told apart otherwise.
 pub(crate) const BASH_CAPTURE: &str = concat!(
     r"\builtin declare -px; \builtin printf '\0'; ",
-    r"\builtin declare -F; \builtin printf '\0'; ",
-    r"\builtin declare -f; \builtin printf '\0'; ",
+    r"while IFS= \builtin read -r BASH_EXECUTION_STRING; do ",
+    r#"\builtin printf 'F%s\n' "$BASH_EXECUTION_STRING"; "#,
+    r#"\builtin declare -f -- "${BASH_EXECUTION_STRING##* }"; "#,
+    r"\builtin printf '\0'; done; ",
     r"\builtin alias -p; \builtin printf '\0'; ",
-    r"\builtin shopt -p; \builtin printf '\0'; ",
-    r"\builtin set +o; \builtin printf '\0'; ",
+    r#"\builtin printf '%s\0%s\0' "$BASHOPTS" "$SHELLOPTS"; "#,
     r"\builtin umask; \builtin printf '\0'; ",
     r"\builtin pwd; \builtin printf '\0END\0'",
 );
@@ -29,16 +33,16 @@ pub(crate) fn parse_bash(bytes: &[u8]) -> Option<ShellState> {
     let mut sections = bytes.split(|byte| *byte == 0);
     let mut state = ShellState::default();
     parse_declarations(sections.next()?, &mut state)?;
-    let names = sections.next()?;
-    parse_functions(names, sections.next()?, &mut state)?;
-    parse_aliases(sections.next()?, &mut state)?;
-    parse_switches(
-        sections.next()?,
-        b"shopt -s ",
-        b"shopt -u ",
-        &mut state.shopts,
-    );
-    parse_switches(sections.next()?, b"set -o ", b"set +o ", &mut state.options);
+    let aliases = loop {
+        let section = sections.next()?;
+        match section.strip_prefix(b"F") {
+            Some(function) => parse_function(function, &mut state)?,
+            None => break section,
+        }
+    };
+    parse_aliases(aliases, &mut state)?;
+    parse_switches(sections.next()?, &mut state.shopts);
+    parse_switches(sections.next()?, &mut state.options);
     parse_place(sections.next()?, sections.next()?, &mut state)?;
     (sections.next()? == END).then_some(state)
 }
@@ -62,7 +66,6 @@ fn parse_place(umask: &[u8], cwd: &[u8], state: &mut ShellState) -> Option<()> {
 /// Reads `declare -x NAME="value"` and `export NAME='value'` statements.
 fn parse_declarations(mut input: &[u8], state: &mut ShellState) -> Option<()> {
     while !input.is_empty() {
-        let statement = input;
         let flags = if let Some(rest) = input.strip_prefix(b"declare -") {
             let end = rest.iter().position(|b| *b == b' ')?;
             input = rest.get(end + 1..)?;
@@ -81,54 +84,48 @@ fn parse_declarations(mut input: &[u8], state: &mut ShellState) -> Option<()> {
         } else {
             None
         };
-        let text = statement.get(..statement.len() - input.len())?;
         input = input.strip_prefix(b"\n")?;
         if !is_kept(name) {
             continue;
         }
+        let value = match value {
+            Some(raw) if raw.first() == Some(&b'(') => Value::Array(raw.to_vec()),
+            Some(mut raw) => Value::Text(read_word(&mut raw)?),
+            None => Value::Unset,
+        };
         let variable = match value {
-            Some(mut raw) if flags == b"x" && raw.first() != Some(&b'(') => {
-                Variable::Text(read_word(&mut raw)?)
-            }
-            _ => Variable::Statement(text.to_vec()),
+            Value::Text(text) if flags == b"x" => Variable::Text(text),
+            value => Variable::Declared {
+                flags: flags.to_vec(),
+                value,
+            },
         };
         state.variables.insert(name.to_vec(), variable);
     }
     Some(())
 }
 
-/// Splits the function bodies by the names listed before them, in the same order: a body ends
-/// with a brace at the start of a line, right before the next name's header or the end.
-fn parse_functions(names: &[u8], bodies: &[u8], state: &mut ShellState) -> Option<()> {
-    let listed: Vec<(&[u8], bool)> = names
-        .split(|b| *b == b'\n')
-        .filter(|line| !line.is_empty())
-        .map(|line| {
-            let rest = line.strip_prefix(b"declare -")?;
-            let space = rest.iter().position(|b| *b == b' ')?;
-            let exported = rest.get(..space)?.contains(&b'x');
-            Some((rest.get(space + 1..)?, exported))
-        })
-        .collect::<Option<_>>()?;
-    let mut rest = bodies;
-    for (index, (name, exported)) in listed.iter().enumerate() {
-        let header = [name, &b" ()"[..]].concat();
-        if !rest.starts_with(&header) {
-            return None;
-        }
-        let end = match listed.get(index + 1) {
-            Some((next, _)) => {
-                let mark = [&b"\n}\n"[..], next, b" ()"].concat();
-                rest.windows(mark.len()).position(|w| w == mark)? + 3
-            }
-            None => rest.len(),
-        };
-        let (text, after) = rest.split_at_checked(end)?;
-        rest = after;
-        let text = text.strip_suffix(b"\n").unwrap_or(text);
+/// Reads one function: its line of `declare -F`, then its definition, and for an exported one
+/// that line again.
+fn parse_function(section: &[u8], state: &mut ShellState) -> Option<()> {
+    let end = section.iter().position(|b| *b == b'\n')?;
+    let (line, definition) = section.split_at_checked(end)?;
+    let flags_and_name = line.strip_prefix(b"declare -")?;
+    let space = flags_and_name.iter().position(|b| *b == b' ')?;
+    let (flags, name) = flags_and_name.split_at_checked(space)?;
+    let name = name.get(1..)?;
+    let mut text = definition.get(1..)?;
+    text = text.strip_suffix(b"\n").unwrap_or(text);
+    if let Some(shorter) = text.strip_suffix(line) {
+        text = shorter.strip_suffix(b"\n")?;
+    }
+    if !text.starts_with(&[name, b" ()"].concat()) {
+        return None;
+    }
+    if is_kept_function(name) {
         let function = Function {
             text: text.to_vec(),
-            exported: *exported,
+            exported: flags.contains(&b'x'),
         };
         state.functions.insert(name.to_vec(), function);
     }
@@ -151,22 +148,10 @@ fn parse_aliases(mut input: &[u8], state: &mut ShellState) -> Option<()> {
     Some(())
 }
 
-fn parse_switches(
-    input: &[u8],
-    on: &[u8],
-    off: &[u8],
-    into: &mut std::collections::BTreeMap<Vec<u8>, bool>,
-) {
-    for line in input.split(|b| *b == b'\n') {
-        let (name, value) = match (line.strip_prefix(on), line.strip_prefix(off)) {
-            (Some(name), _) => (name, true),
-            (_, Some(name)) => (name, false),
-            _ => continue,
-        };
-        if is_carried(name) {
-            into.insert(name.to_vec(), value);
-        }
-    }
+/// Reads the names of what is switched on.
+fn parse_switches(input: &[u8], into: &mut BTreeSet<Vec<u8>>) {
+    let names = input.split(|b| *b == b':').filter(|name| is_carried(name));
+    into.extend(names.filter(|name| !name.is_empty()).map(<[u8]>::to_vec));
 }
 
 #[cfg(test)]

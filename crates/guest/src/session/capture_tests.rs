@@ -1,11 +1,16 @@
 use std::process::Command;
 
-use super::super::state::{ShellState, Variable};
+use super::super::state::{ShellState, Value, Variable};
 use super::{BASH_CAPTURE, SH_CAPTURE, parse_bash, parse_sh};
+
+/// Feeds the capture the names as the shell does, without a file.
+fn script(setup: &str) -> String {
+    format!("{setup}\n{{ {BASH_CAPTURE}; }} < <(declare -F) 2>/dev/null")
+}
 
 fn bash(setup: &str) -> ShellState {
     let output = Command::new("bash")
-        .args(["-c", &format!("{setup}\n{BASH_CAPTURE}")])
+        .args(["-c", &script(setup)])
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
         .current_dir("/")
@@ -36,22 +41,34 @@ fn functions_aliases_options_umask_and_directory_are_read() {
     assert!(state.functions[&b"g"[..]].exported);
     assert!(!state.functions[&b"f"[..]].exported);
     assert_eq!(state.aliases.len(), 2);
-    assert!(state.shopts[&b"globstar"[..]]);
-    assert!(state.options[&b"noglob"[..]]);
+    assert!(state.shopts.contains(&b"globstar"[..]));
+    assert!(state.options.contains(&b"noglob"[..]));
     assert_eq!(state.umask, 0o077);
     assert_eq!(state.cwd, b"/tmp");
 }
 
 #[test]
-fn arrays_and_attributes_are_kept_as_statements() {
-    let state = bash("declare -ax A=('x y' \"it's )\"); declare -ix N=5");
-    assert!(
-        matches!(&state.variables[&b"A"[..]], Variable::Statement(s) if s.starts_with(b"declare -ax A=("))
+fn arrays_and_attributes_are_kept() {
+    let state = bash("declare -ax A=('x y' \"it's )\"); declare -ix N=5; export E");
+    assert!(matches!(&state.variables[&b"A"[..]],
+        Variable::Declared { flags, value: Value::Array(_) } if flags == b"ax"));
+    let number = Variable::Declared {
+        flags: b"ix".to_vec(),
+        value: Value::Text(b"5".to_vec()),
+    };
+    assert_eq!(state.variables[&b"N"[..]], number);
+}
+
+#[test]
+fn functions_are_told_apart_whatever_they_contain() {
+    let state = bash(
+        "a() { :; }; b() { cat <<E\n}\nc ()\nE\n}; c() { echo c; } >/dev/null; d() { :; }; export -f a c",
     );
-    assert!(matches!(
-        &state.variables[&b"N"[..]],
-        Variable::Statement(_)
-    ));
+    let names: Vec<&[u8]> = state.functions.keys().map(Vec::as_slice).collect();
+    assert_eq!(names, [b"a", b"b", b"c", b"d"]);
+    assert!(state.functions[&b"a"[..]].exported);
+    assert!(!state.functions[&b"a"[..]].text.ends_with(b"declare -fx a"));
+    assert!(state.functions[&b"b"[..]].text.ends_with(b"}"));
 }
 
 #[test]
@@ -60,17 +77,14 @@ fn what_the_shell_carries_for_itself_is_left_out() {
     for name in ["PWD", "SHLVL", "_"] {
         assert!(!state.variables.contains_key(name.as_bytes()), "{name}");
     }
-    assert!(!state.options.contains_key(&b"errexit"[..]));
-    assert!(!state.options.contains_key(&b"nounset"[..]));
+    assert!(!state.options.contains(&b"errexit"[..]));
+    assert!(!state.options.contains(&b"nounset"[..]));
 }
 
 #[test]
 fn a_cut_capture_is_refused_at_every_byte() {
     let output = Command::new("bash")
-        .args([
-            "-c",
-            &format!("f() {{ :; }}; export A='x y'\n{BASH_CAPTURE}"),
-        ])
+        .args(["-c", &script("f() { :; }; export A='x y'")])
         .output()
         .unwrap()
         .stdout;

@@ -41,9 +41,8 @@ async fn create(guest: &Arc<Guest>, key: &str, spec: &SessionSpec) -> Result<Ses
         if let Some(limit) = spec.login_timeout_ms {
             match login(guest, &state, Duration::from_millis(limit)).await {
                 Ok((captured, tree)) => {
-                    state.variables = captured.variables;
-                    state.functions = captured.functions;
                     state.umask = spec.umask.unwrap_or(captured.umask);
+                    state.adopt_login(captured);
                     login_tree = tree;
                 }
                 Err(why) => notes.push(Note::LoginFailed { why }),

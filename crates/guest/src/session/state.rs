@@ -1,6 +1,6 @@
 //! What a session carries from one command to the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::quote::quote;
 
@@ -9,8 +9,40 @@ use super::quote::quote;
 pub(crate) enum Variable {
     /// A plain exported string.
     Text(Vec<u8>),
-    /// Anything else (arrays, attributes): the statement that makes it.
-    Statement(Vec<u8>),
+    /// Anything else: an array, or one with more attributes.
+    Declared {
+        /// The letters of its attributes.
+        flags: Vec<u8>,
+        value: Value,
+    },
+}
+
+/// The value of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// Exported, but without a value.
+    Unset,
+    Text(Vec<u8>),
+    /// The elements, as the shell prints them.
+    Array(Vec<u8>),
+}
+
+impl Variable {
+    /// Returns the statement that makes it.
+    fn statement(&self, name: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Text(text) => [b"\\builtin export ", name, b"=", &quote(text)].concat(),
+            Self::Declared { flags, value } => {
+                let word = match value {
+                    Value::Unset => name.to_vec(),
+                    Value::Text(text) => [name, b"=", &quote(text)].concat(),
+                    // Quoted as a whole: the bare form is no argument of a builtin.
+                    Value::Array(elements) => quote(&[name, b"=", elements].concat()),
+                };
+                [b"\\builtin declare -", flags.as_slice(), b" ", &word].concat()
+            }
+        }
+    }
 }
 
 /// A shell function.
@@ -31,8 +63,10 @@ pub(crate) struct ShellState {
     pub(crate) functions: Named<Function>,
     /// Alias names and the statements that make them.
     pub(crate) aliases: Named<Vec<u8>>,
-    pub(crate) shopts: Named<bool>,
-    pub(crate) options: Named<bool>,
+    /// The `shopt` options that are on.
+    pub(crate) shopts: BTreeSet<Vec<u8>>,
+    /// The `set -o` options that are on.
+    pub(crate) options: BTreeSet<Vec<u8>>,
     pub(crate) umask: u32,
     pub(crate) cwd: Vec<u8>,
     /// Environment entries whose names no shell can hold; passed on untouched.
@@ -88,6 +122,12 @@ pub(crate) fn is_kept(name: &[u8]) -> bool {
     !NEVER_KEPT.contains(&name)
 }
 
+/// Tells whether a function may be part of a session. These names are what our own words to the
+/// shell begin with.
+pub(crate) fn is_kept_function(name: &[u8]) -> bool {
+    !matches!(name, b"builtin" | b"exec")
+}
+
 /// Tells whether an option may be carried over.
 pub(crate) fn is_carried(name: &[u8]) -> bool {
     !NEVER_CARRIED.contains(&name)
@@ -112,6 +152,28 @@ impl ShellState {
                     .insert(name.clone(), Variable::Text(value.clone()));
             }
         }
+    }
+
+    /// Takes over what another state captured from a shell that was started from this one. What
+    /// such a shell is not started with is still there.
+    pub(crate) fn adopt_login(&mut self, captured: Self) {
+        let withheld: Vec<_> = self
+            .variables
+            .iter()
+            .filter(|(name, variable)| match variable {
+                Variable::Text(value) => !in_environment(name, value),
+                Variable::Declared { .. } => true,
+            })
+            .map(|(name, variable)| (name.clone(), variable.clone()))
+            .collect();
+        self.variables = captured.variables;
+        for (name, variable) in withheld {
+            self.variables.entry(name).or_insert(variable);
+        }
+        self.functions = captured.functions;
+        // Functions that came in as variables are functions now.
+        self.foreign
+            .retain(|name, _| !name.starts_with(b"BASH_FUNC_"));
     }
 
     /// Returns the value of a plain variable.
@@ -157,7 +219,7 @@ impl ShellState {
     pub(crate) fn script_to(&self, target: &Self) -> Vec<u8> {
         let mut script = Script::default();
         let functions = changed(&self.functions, &target.functions);
-        let expands = |state: &Self| state.shopts.get(EXPAND_ALIASES) == Some(&true);
+        let expands = |state: &Self| state.shopts.contains(EXPAND_ALIASES);
         if !functions.is_empty() && expands(self) {
             // A definition read with aliases on would have them applied a second time.
             script.line(&[b"\\builtin shopt -u expand_aliases"]);
@@ -177,10 +239,7 @@ impl ShellState {
         }
         for (name, variable) in changed(&self.variables, &target.variables) {
             match variable {
-                Some(Variable::Text(value)) => {
-                    script.line(&[b"\\builtin export ", name, b"=", &quote(value)]);
-                }
-                Some(Variable::Statement(text)) => script.line(&[b"\\builtin ", text]),
+                Some(variable) => script.line(&[&variable.statement(name)]),
                 None => script.line(&[b"\\builtin unset -v ", name]),
             }
         }
@@ -208,17 +267,17 @@ impl ShellState {
     }
 
     fn switches_to(&self, target: &Self, script: &mut Script) {
-        for (name, on) in changed(&self.shopts, &target.shopts) {
-            if let Some(on) = on {
-                let flag: &[u8] = if *on { b"-s " } else { b"-u " };
-                script.line(&[b"\\builtin shopt ", flag, name]);
-            }
+        for name in target.shopts.difference(&self.shopts) {
+            script.line(&[b"\\builtin shopt -s ", name]);
         }
-        for (name, on) in changed(&self.options, &target.options) {
-            if let Some(on) = on {
-                let flag: &[u8] = if *on { b"-o " } else { b"+o " };
-                script.line(&[b"\\builtin set ", flag, name]);
-            }
+        for name in self.shopts.difference(&target.shopts) {
+            script.line(&[b"\\builtin shopt -u ", name]);
+        }
+        for name in target.options.difference(&self.options) {
+            script.line(&[b"\\builtin set -o ", name]);
+        }
+        for name in self.options.difference(&target.options) {
+            script.line(&[b"\\builtin set +o ", name]);
         }
     }
 
@@ -238,8 +297,8 @@ impl ShellState {
             |_| true,
         );
         merge_named(&mut self.aliases, &before.aliases, &after.aliases, |_| true);
-        merge_named(&mut self.shopts, &before.shopts, &after.shopts, |_| true);
-        merge_named(&mut self.options, &before.options, &after.options, |_| true);
+        merge_set(&mut self.shopts, &before.shopts, &after.shopts);
+        merge_set(&mut self.options, &before.options, &after.options);
         if before.umask != after.umask {
             self.umask = after.umask;
         }
@@ -303,6 +362,13 @@ fn merge_named<T: PartialEq + Clone>(
             }
         }
     }
+}
+
+fn merge_set(into: &mut BTreeSet<Vec<u8>>, before: &BTreeSet<Vec<u8>>, after: &BTreeSet<Vec<u8>>) {
+    for gone in before.difference(after) {
+        into.remove(gone);
+    }
+    into.extend(after.difference(before).cloned());
 }
 
 #[derive(Default)]

@@ -242,6 +242,24 @@ impl Place for LocalPlace {
         Box::pin(async { Ok(self.connect().await.ok().map(pipe)) })
     }
 
+    fn sweep(&self) -> PlaceFuture<'_, ()> {
+        Box::pin(async {
+            if !self.run_dir.exists() || self.connect().await.is_ok() {
+                return Ok(());
+            }
+            let place = self.clone();
+            let lock = tokio::task::spawn_blocking(move || place.prepare())
+                .await
+                .map_err(|error| PlaceError::Nonsense(error.to_string()))??;
+            if self.connect().await.is_err() {
+                // What cannot be removed is found again by the next guest.
+                let _ = fs::remove_dir_all(&self.run_dir);
+            }
+            drop(lock);
+            Ok(())
+        })
+    }
+
     fn lease_ms(&self) -> u64 {
         // A local pipe ends only when its host does, and what the host asked for ends with it.
         0

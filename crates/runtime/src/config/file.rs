@@ -38,7 +38,12 @@ impl Config {
 pub(super) fn read(path: &Path, required: bool) -> Result<Option<FileLayer>, ConfigError> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
             return if required {
                 Err(ConfigError::MissingFile {
                     path: path.to_owned(),

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::keys::key_bytes;
 use super::{Arguments, ToolError};
 use crate::error::{ErrorKind, RuntimeError};
-use crate::processes::ProcessView;
+use crate::processes::{ProcessRecord, ProcessView};
 use crate::record::now;
 use crate::runtime::Runtime;
 use crate::transcript::Transcript;
@@ -164,7 +164,10 @@ impl Call<'_> {
         };
         let record = self.runtime.inner.processes.get(&id);
         let position = record.as_ref().map_or(0, |record| record.position);
-        let mut record = record.unwrap_or_else(|| self.new_record(&status));
+        let mut record = match record {
+            Some(record) => record,
+            None => self.new_record(&status).await?,
+        };
         // A poll of much more than an answer can hold shows its end.
         let from = position.max(status.output_end.saturating_sub(MAX_READ));
         let (bytes, read) = self
@@ -189,16 +192,16 @@ impl Call<'_> {
     }
 
     /// Makes the record of a process that was adopted, not started.
-    fn new_record(&self, status: &ProcessStatus) -> ProcessRecord {
+    async fn new_record(&self, status: &ProcessStatus) -> Result<ProcessRecord, Fault> {
         let session = status.session.as_deref().unwrap_or_default();
-        ProcessRecord {
+        Ok(ProcessRecord {
             id: status.id.clone(),
             task: session.strip_prefix("task:").unwrap_or(session).to_owned(),
             command: status.command.display(),
             started: status.started_ms / 1000,
-            incarnation: self.incarnation.clone(),
+            incarnation: self.runtime.link().await?.hello().incarnation.clone(),
             position: 0,
-        }
+        })
     }
 
     fn put_text(&self, answer: &mut Value, bytes: &[u8]) {
