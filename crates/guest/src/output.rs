@@ -104,6 +104,8 @@ impl Job {
             if ready.is_err() || self.take(READ_SIZE).await == Took::End {
                 return self.ended();
             }
+            // A command that never stops writing must not keep the others waiting.
+            tokio::task::yield_now().await;
             if *stop.borrow() {
                 break;
             }

@@ -106,7 +106,8 @@ fn sh_script(streams: Streams) -> String {
     };
     format!(
         "exec 0<&{stdin} {STDIN}<&- {NOTHING}<&-{stderr}; \
-         trap 's=$?; {{ {}; }} >&{SH_CAPTURE_NUMBER}; exit $s' EXIT; . \"$1\"; exit $?",
+         trap 's=$?; {{ {}; }} >&{SH_CAPTURE_NUMBER}; exit $s' EXIT; . \"$1\"; \
+         s=$?; {{ {SH_CAPTURE}; }} >&{SH_CAPTURE_NUMBER}; exit $s",
         SH_CAPTURE.replace('\'', r"'\''")
     )
 }

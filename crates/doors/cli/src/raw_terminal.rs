@@ -32,15 +32,18 @@ impl RawTerminal {
     }
 
     /// Returns the terminal's size.
-    #[expect(clippy::unused_self, reason = "the size is only of interest while it is held")]
+    #[expect(
+        clippy::unused_self,
+        reason = "the size is only of interest while it is held"
+    )]
     pub(crate) fn size(&self) -> TerminalSize {
         Self::current_size()
     }
 
     /// Returns the size of the terminal on stdout or stdin, or the usual one.
     pub(crate) fn current_size() -> TerminalSize {
-        let size = tcgetwinsize(rustix::stdio::stdout())
-            .or_else(|_| tcgetwinsize(rustix::stdio::stdin()));
+        let size =
+            tcgetwinsize(rustix::stdio::stdout()).or_else(|_| tcgetwinsize(rustix::stdio::stdin()));
         match size {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => TerminalSize {
                 cols: size.ws_col,

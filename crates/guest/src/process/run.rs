@@ -312,6 +312,8 @@ impl Fill {
             if *stop.borrow() {
                 break;
             }
+            // A process that never stops writing must not keep the others waiting.
+            tokio::task::yield_now().await;
         }
         // Whatever was written before the end is in the pipe now.
         let mut left = usize::try_from(readable_bytes(pipe.as_fd())).unwrap_or(0);

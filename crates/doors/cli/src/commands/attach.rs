@@ -3,7 +3,9 @@
 use std::io::Write as _;
 
 use bytes::Bytes;
-use exoshell_runtime::{Action, FollowEvent, ProcessView, ReadFrom, Runtime, RuntimeError, state_code};
+use exoshell_runtime::{
+    Action, FollowEvent, ProcessView, ReadFrom, Runtime, RuntimeError, state_code,
+};
 use tokio::io::AsyncReadExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -41,7 +43,8 @@ async fn try_run(id: &str) -> Result<u8, RuntimeError> {
     let terminal = RawTerminal::enter_if_terminal();
     if !terminal.is_raw() {
         return Err(RuntimeError::Usage(
-            "`attach` needs a terminal; use `exoshell logs -f` and `exoshell call process`".to_owned(),
+            "`attach` needs a terminal; use `exoshell logs -f` and `exoshell call process`"
+                .to_owned(),
         ));
     }
     output::talk("[attached; Ctrl-] detaches]\r");
@@ -119,9 +122,7 @@ async fn talk(runtime: &Runtime, id: &str) -> Result<End, RuntimeError> {
 async fn resize(runtime: &Runtime, id: &str) {
     let size = RawTerminal::current_size();
     // A size that cannot be set leaves the old one.
-    let _ = runtime
-        .act_on_process(id, None, Action::Resize(size))
-        .await;
+    let _ = runtime.act_on_process(id, None, Action::Resize(size)).await;
 }
 
 fn show(bytes: &[u8]) {

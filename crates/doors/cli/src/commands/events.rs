@@ -46,14 +46,22 @@ fn describe(event: &ProcessEvent) -> String {
         Happened::Completed { state, tail } => {
             let code = state_code(*state).map_or_else(String::new, |c| format!(", code {c}"));
             let last = tail.display();
-            let last = last.trim_end().lines().last().unwrap_or_default().to_owned();
+            let last = last
+                .trim_end()
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .to_owned();
             format!("{}{code}: {last}", state_name(*state))
         }
         Happened::Matched {
             pattern,
             line,
             suppressed,
-        } => format!("`{pattern}` matched ({suppressed} more before): {}", line.display()),
+        } => format!(
+            "`{pattern}` matched ({suppressed} more before): {}",
+            line.display()
+        ),
         Happened::WatchOff { why } => why.clone(),
         Happened::Progress { uptime_ms, .. } => format!("runs for {} s", uptime_ms / 1000),
         Happened::Dropped { count } => format!("{count} events were given up unread"),

@@ -42,7 +42,9 @@ async fn try_list(args: &PsArgs) -> Result<u8, RuntimeError> {
         return Ok(written(output::json(&json!({ "processes": list }))));
     }
     if views.is_empty() {
-        output::talk("no processes; `exoshell run --background …` starts one, `ps --all` lists ended ones");
+        output::talk(
+            "no processes; `exoshell run --background …` starts one, `ps --all` lists ended ones",
+        );
         return Ok(0);
     }
     let header = ["ID", "TASK", "STATE", "PID", "AGE", "COMMAND"].map(str::to_owned);
@@ -132,7 +134,9 @@ async fn try_logs(args: &LogsArgs) -> Result<u8, RuntimeError> {
 }
 
 async fn json_logs(runtime: &Runtime, args: &LogsArgs) -> Result<u8, RuntimeError> {
-    let from = args.tail.map_or(ReadFrom::Byte(0), |_| ReadFrom::Tail(PAGE_BYTES));
+    let from = args
+        .tail
+        .map_or(ReadFrom::Byte(0), |_| ReadFrom::Tail(PAGE_BYTES));
     let (bytes, read) = runtime
         .process_output(&args.id, None, from, PAGE_BYTES, None)
         .await?;
@@ -218,7 +222,9 @@ async fn try_kill(args: &KillArgs) -> Result<u8, RuntimeError> {
             output::talk(&format!("exoshell: could not be ended: {}", left.display()));
             code = output::OWN_FAILURE;
         }
-        answers.push(describe_process(&ProcessView::Known(Box::new(acted.status))));
+        answers.push(describe_process(&ProcessView::Known(Box::new(
+            acted.status,
+        ))));
     }
     if args.json {
         let shown = written(output::json(&json!({ "processes": answers })));

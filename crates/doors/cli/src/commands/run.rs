@@ -12,9 +12,9 @@ use tokio::io::AsyncReadExt as _;
 use tokio::sync::mpsc;
 
 use super::{interrupt_on_signals, load, written};
-use crate::raw_terminal::RawTerminal;
 use crate::args::RunArgs;
 use crate::output;
+use crate::raw_terminal::RawTerminal;
 
 /// Runs a command: streamed, or as one JSON object.
 pub(crate) async fn run(args: RunArgs) -> u8 {

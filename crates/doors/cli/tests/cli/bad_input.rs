@@ -152,8 +152,8 @@ fn arguments_of_the_wrong_type_or_name_are_refused_by_name() {
         refused(&world, &arguments, "usage", words);
     }
     for name in ["background", "pty"] {
-        let arguments = json!({"command": "touch x", name: true});
-        refused(&world, &arguments, "unsupported", &[name]);
+        let arguments = json!({"command": "touch x", name: "maybe"});
+        refused(&world, &arguments, "usage", &[name, "true or false"]);
     }
 }
 

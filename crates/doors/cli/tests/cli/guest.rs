@@ -184,7 +184,8 @@ fn without_proc_and_with_only_a_busybox_commands_run_and_end() {
         .unwrap()
         .flatten()
         .map(|e| e.file_name())
-        .filter(|n| n != "spill")
+        // The lock's file stays: a name that is removed could be locked twice.
+        .filter(|n| n != "spill" && n != "guest.lock")
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }
@@ -208,7 +209,7 @@ fn an_idle_guest_exits_by_itself_and_takes_its_socket_along() {
         "it listens when `start` returns"
     );
     nobody_stands_in(&dir);
-    assert!(!dir.join("guest.sock").exists() && !dir.join("guest.lock").exists());
+    assert!(!dir.join("guest.sock").exists());
 }
 
 #[test]

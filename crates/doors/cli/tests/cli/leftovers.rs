@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::support::{World, alive, processes_naming, unique_sleep, wait_until};
 
 #[test]
-fn a_list_in_the_background_leaves_no_waiting_subshell() {
+fn a_list_in_the_background_is_adopted_with_the_subshell_that_waits_for_it() {
     let world = World::new();
     for form in ["cd / && sleep N &", "true && sleep N & echo done"] {
         let sleep = unique_sleep();
@@ -24,8 +24,16 @@ fn a_list_in_the_background_leaves_no_waiting_subshell() {
             .iter()
             .map(|process| process["command"].as_str().unwrap().trim().to_owned())
             .collect();
-        assert_eq!(left, [format!("sleep {sleep}")], "`{form}`: {info}");
+        // Bash itself keeps a subshell waiting for the last command of such a list. Rewriting
+        // the text to avoid it would change what it means, so it is adopted and ended with it.
+        let sleeper = format!("sleep {sleep}");
+        assert!(left.contains(&sleeper), "`{form}`: {info}");
+        assert!(
+            left.iter().all(|c| *c == sleeper || c == "bash"),
+            "`{form}`: {info}"
+        );
         assert_eq!(world.exoshell(["places", "rm", "default"]).code(), 0);
+        assert_eq!(processes_naming(&sleep), []);
     }
 }
 
