@@ -5,11 +5,25 @@ use std::process::{Command, Stdio};
 use crate::Result;
 
 /// Package and why it is needed. A test that starts a new program adds it here.
-const PACKAGES: [(&str, &str); 4] = [
+const PACKAGES: [(&str, &str); 18] = [
     ("bash", "the shell every session runs"),
     ("binutils", "GNU ld, which reports NSS in the static guest"),
+    ("bsdutils", "script, which gives a test a terminal"),
+    ("busybox-static", "a place with nothing but a busybox"),
+    ("diffutils", "diff, whose exit code 1 is explained"),
+    ("fish", "checks the fish completions"),
+    ("git", "commands that want a pager or an editor"),
+    ("less", "a pager on a terminal"),
     ("libc6-dev", "libc.a, which the static guest is linked with"),
-    ("util-linux", "setsid, which process tests start"),
+    ("man-db", "man, which wants a pager"),
+    ("mawk", "commands of the tests"),
+    ("mount", "a small disk that is full"),
+    ("procps", "ps, pkill and top"),
+    ("python3", "a REPL on a terminal"),
+    ("tmux", "a terminal for attach, and the plain tool beside ours"),
+    ("util-linux", "setsid, unshare, setpriv"),
+    ("vim-tiny", "an editor on a terminal"),
+    ("zsh", "checks the zsh completions"),
 ];
 
 /// Installs what is missing.
