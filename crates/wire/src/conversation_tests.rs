@@ -10,10 +10,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    Cause, EndSession, Exec, ExecDone, ExecStarted, FIN, Failure, FailureKind, Frame, FrameDecoder,
-    GuestHello, GuestInfo, HostHello, Kind, Note, OpenSession, Outcome, Preamble, ProcessInfo,
-    RawBytes, Reply, Request, SessionEnded, SessionInfo, SessionOpened, SessionRef, SessionSpec,
-    Shell, ShellKind, Spill, SpillFile, Timings, stream,
+    Acknowledge, Act, Acted, Action, Cause, EndSession, Events, Exec, ExecDone, ExecStarted, FIN,
+    Failure, FailureKind, Follow, FollowAt, Frame, FrameDecoder, GuestHello, GuestInfo, Happened,
+    HostHello, Kind, Note, OpenSession, Outcome, OutputRead, Preamble, ProcessEvent, ProcessInfo,
+    ProcessState, ProcessStatus, Processes, RawBytes, ReadFrom, ReadOutput, Reply, Request, Screen,
+    SessionEnded, SessionInfo, SessionOpened, SessionRef, SessionSpec, Shell, ShellKind, Spill,
+    SpillFile, Start, TerminalSize, Timings, Wait, WaitReason, Waited, WriteInput, stream,
 };
 
 const RECORDED: &str = include_str!("../tests/recorded.txt");
@@ -281,6 +283,161 @@ fn the_rest() -> Vec<Entry> {
     ]
 }
 
+fn status() -> ProcessStatus {
+    ProcessStatus {
+        id: "proc_1".into(),
+        session: Some("task-1".into()),
+        command: "make watch".into(),
+        cwd: "/srv/app".into(),
+        pid: 4300,
+        state: ProcessState::Running,
+        started_ms: 1_794_780_123_479,
+        uptime_ms: 1500,
+        ended_ago_ms: None,
+        output_end: 6,
+        output_start: 0,
+        lines: 1,
+        terminal: Some(SIZE),
+        adopted: false,
+        alive: 2,
+    }
+}
+
+const SIZE: TerminalSize = TerminalSize {
+    cols: 120,
+    rows: 30,
+};
+
+fn a_process() -> Vec<Entry> {
+    let start = Start {
+        exec: Exec {
+            terminal: Some(SIZE),
+            timeout_ms: None,
+            ..exec("proc_1")
+        },
+        bound: false,
+        notify: true,
+        watch: vec!["^ready".into()],
+        check_interval_ms: Some(30_000),
+        disk_bytes: 268_435_456,
+    };
+    let list = Processes {
+        id: None,
+        session: Some("task-1".into()),
+    };
+    let read = ReadOutput {
+        id: "proc_1".into(),
+        from: ReadFrom::Byte(0),
+        max_bytes: 65_536,
+        max_lines: Some(200),
+    };
+    let was_read = OutputRead {
+        start: 0,
+        end: 6,
+        first_line: 0,
+        status: status(),
+    };
+    let follow = Follow {
+        id: "proc_1".into(),
+        from: ReadFrom::Tail(1000),
+    };
+    let at = FollowAt {
+        offset: 0,
+        dropped: 0,
+    };
+    vec![
+        ask(17, Request::Start(Box::new(start))),
+        raw("host", Kind::Data, stream::COMMAND | FIN, 17, b"make watch"),
+        answer(17, status()),
+        ask(19, Request::Processes(list)),
+        answer(19, vec![status()]),
+        ask(21, Request::Output(read)),
+        raw("guest", Kind::Data, stream::STDOUT, 21, b"ready\n"),
+        answer(21, was_read),
+        ask(23, Request::Follow(follow)),
+        json("guest", Kind::Event, 23, at),
+        raw("guest", Kind::Data, stream::STDOUT, 23, b"ready\n"),
+        raw("host", Kind::Cancel, 0, 23, b""),
+        raw("guest", Kind::Reset, 0, 23, b""),
+    ]
+}
+
+fn acting_on_a_process() -> Vec<Entry> {
+    let id = || "proc_1".to_owned();
+    let wait = Wait {
+        id: id(),
+        timeout_ms: 60_000,
+        until: Some("listening on".into()),
+        from_byte: 6,
+    };
+    let waited = Waited {
+        reason: WaitReason::TimeUp,
+        line: None,
+        status: status(),
+    };
+    let screen = Screen {
+        rows: vec!["ready".into()],
+        cursor_row: 1,
+        cursor_col: 0,
+        alternate: false,
+        offset: 6,
+        drawn: "ready\r\n".into(),
+    };
+    let acted = |screen| Acted {
+        status: status(),
+        screen,
+        unkillable: Vec::new(),
+    };
+    let act = |action| Request::Act(Act { id: id(), action });
+    let write = WriteInput {
+        id: id(),
+        enter: true,
+        timeout_ms: 10_000,
+    };
+    vec![
+        ask(25, Request::Wait(wait)),
+        answer(25, waited),
+        ask(27, act(Action::Screen)),
+        answer(27, acted(Some(screen))),
+        ask(29, act(Action::Resize(SIZE))),
+        answer(29, acted(None)),
+        ask(31, act(Action::Kill { grace_ms: 2000 })),
+        answer(31, acted(None)),
+        ask(33, Request::Write(write)),
+        raw("host", Kind::Data, stream::STDIN | FIN, 33, b"r"),
+        answer(33, status()),
+    ]
+}
+
+fn events() -> Vec<Entry> {
+    let consumer = || "cli".to_owned();
+    let event = ProcessEvent {
+        sequence: 7,
+        time_ms: 1_794_780_200_000,
+        id: "proc_1".into(),
+        session: Some("task-1".into()),
+        happened: Happened::Completed {
+            state: ProcessState::Exited { code: Some(0) },
+            tail: "ready\n".into(),
+        },
+    };
+    let wanted = Events {
+        consumer: consumer(),
+        follow: false,
+    };
+    let dealt_with = Acknowledge {
+        consumer: consumer(),
+        sequence: 7,
+    };
+    vec![
+        ask(35, Request::Events(wanted)),
+        json("guest", Kind::Event, 35, event),
+        answer(35, ()),
+        ask(37, Request::Acknowledge(dealt_with)),
+        answer(37, ()),
+    ]
+}
+
 fn conversation() -> Vec<Entry> {
     [
         hellos(),
@@ -289,6 +446,9 @@ fn conversation() -> Vec<Entry> {
         a_cancelled_command(),
         failures(),
         the_rest(),
+        a_process(),
+        acting_on_a_process(),
+        events(),
     ]
     .into_iter()
     .flatten()
