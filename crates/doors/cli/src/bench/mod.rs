@@ -5,6 +5,7 @@
 //! bench's own under the system's folder for temporary files, so the user's guest and sessions
 //! are never touched.
 
+mod background;
 mod calls;
 mod crowd;
 mod footprint;
@@ -122,6 +123,10 @@ async fn measure(lab: &Lab, filter: &Filter) -> Vec<Row> {
             progress(kind.names()[0]);
             add(kind.names(), Box::pin(kind.measure(lab)).await);
         }
+    }
+    if wanted(background::NAMES) {
+        progress("background processes");
+        add(background::NAMES, Box::pin(background::measure(lab)).await);
     }
     if wanted(crowd::NAMES) {
         progress("1,000 sessions");
