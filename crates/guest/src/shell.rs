@@ -9,7 +9,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use exoshell_process::{Descriptor, Launch, Spawner, memory_file};
+use exoshell_process::{Descriptor, Launch, Spawner, memory_file, read_memory_file};
 use exoshell_wire::{RawBytes, Shell, ShellKind, TerminalSize};
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -335,7 +335,7 @@ impl Shells {
 
     /// Reads the state a shell left; `None` when it left none or a cut one.
     pub(crate) fn captured(&self, capture: &OwnedFd) -> Option<ShellState> {
-        let bytes = read_file(capture).ok()?;
+        let bytes = read_memory_file(capture).ok()?;
         match self.program.kind {
             ShellKind::Bash => parse_bash(&bytes),
             ShellKind::Sh => parse_sh(&bytes),
@@ -428,20 +428,6 @@ fn write_at(file: &OwnedFd, bytes: &[u8], mut offset: u64) -> io::Result<()> {
         rest = rest.get(written..).unwrap_or_default();
     }
     Ok(())
-}
-
-fn read_file(file: &OwnedFd) -> io::Result<Vec<u8>> {
-    let size = usize::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(0);
-    let mut content = vec![0; size];
-    let mut done = 0;
-    while let Some(rest) = content.get_mut(done..).filter(|rest| !rest.is_empty()) {
-        match rustix::io::pread(file, rest, done as u64)? {
-            0 => break,
-            read => done += read,
-        }
-    }
-    content.truncate(done);
-    Ok(content)
 }
 
 /// Returns the command file of an `sh` run.

@@ -275,7 +275,7 @@ fn receive_launch(socket: &OwnedFd) -> io::Result<Option<Arrived>> {
     let descriptors = fds.split_off(2);
     let control = fds.pop().ok_or_else(bad)?;
     let request = fds.pop().ok_or_else(bad)?;
-    let (launch, numbers) = Launch::decode(&read_all(&request)?).ok_or_else(bad)?;
+    let (launch, numbers) = Launch::decode(&sys::read_memory_file(&request)?).ok_or_else(bad)?;
     if numbers.len() != descriptors.len() {
         return Err(bad());
     }
@@ -292,20 +292,6 @@ fn receive_launch(socket: &OwnedFd) -> io::Result<Option<Arrived>> {
         }
     }
     Ok(Some(arrived))
-}
-
-fn read_all(file: &OwnedFd) -> io::Result<Vec<u8>> {
-    let size = rustix::fs::fstat(file)?.st_size;
-    let mut content = vec![0_u8; usize::try_from(size).unwrap_or(0)];
-    let mut done = 0;
-    while let Some(rest) = content.get_mut(done..).filter(|rest| !rest.is_empty()) {
-        match rustix::io::pread(file, rest, done as u64)? {
-            0 => break,
-            read => done += read,
-        }
-    }
-    content.truncate(done);
-    Ok(content)
 }
 
 /// Forks a supervisor. It gives up the spawner's own descriptors, or the guest would not notice

@@ -272,6 +272,21 @@ pub fn memory_file(name: &str, content: &[u8]) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
+/// Reads all of a file in memory, wherever its position is.
+pub fn read_memory_file(file: &OwnedFd) -> io::Result<Vec<u8>> {
+    let size = usize::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(0);
+    let mut content = vec![0; size];
+    let mut done = 0;
+    while let Some(rest) = content.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pread(file, rest, done as u64)? {
+            0 => break,
+            read => done += read,
+        }
+    }
+    content.truncate(done);
+    Ok(content)
+}
+
 /// Tells how many bytes wait in a pipe.
 pub fn readable_bytes(pipe: impl AsFd) -> u64 {
     rustix::io::ioctl_fionread(pipe).unwrap_or(0)

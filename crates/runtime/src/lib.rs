@@ -27,6 +27,7 @@ mod processes;
 mod record;
 mod run;
 mod runtime;
+mod state_file;
 mod tools;
 pub mod transcript;
 

@@ -1,9 +1,9 @@
 //! What host processes agree on about a task's place: one small file per task.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::RuntimeError;
+use crate::state_file;
 
 /// The longest task name.
 const MAX_TASK: usize = 256;
@@ -96,15 +97,6 @@ impl Records {
         self.dir.join(format!("{}.json", file_name(task)))
     }
 
-    fn state(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RuntimeError {
-        let path = path.display().to_string();
-        move |source| RuntimeError::State {
-            action,
-            path,
-            source,
-        }
-    }
-
     /// Returns the task's record; the first of any number of concurrent callers makes it.
     pub(crate) fn get_or_create(
         &self,
@@ -112,20 +104,16 @@ impl Records {
         make: impl FnOnce() -> Result<Record, RuntimeError>,
     ) -> Result<(Record, bool), RuntimeError> {
         let path = self.path(task);
-        if let Some(record) = read(&path) {
+        if let Some(record) = state_file::read(&path) {
             return Ok((record, false));
         }
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.dir)
-            .map_err(Self::state("cannot create", &self.dir))?;
+        state_file::make_folder(&self.dir)?;
         let _lock = self.lock()?;
-        if let Some(record) = read(&path) {
+        if let Some(record) = state_file::read(&path) {
             return Ok((record, false));
         }
         let record = make()?;
-        Self::write(&path, &record)?;
+        state_file::write(&path, &record)?;
         Ok((record, true))
     }
 
@@ -137,28 +125,21 @@ impl Records {
     ) -> Result<(), RuntimeError> {
         let path = self.path(task);
         let _lock = self.lock()?;
-        let Some(mut record) = read(&path) else {
+        let Some(mut record) = state_file::read::<Record>(&path) else {
             return Ok(());
         };
         change(&mut record);
-        Self::write(&path, &record)
+        state_file::write(&path, &record)
     }
 
     /// Returns the task's record, if it has one.
     pub(crate) fn get(&self, task: &str) -> Option<Record> {
-        read(&self.path(task))
+        state_file::read(&self.path(task))
     }
 
     /// Returns all records, by task.
     pub(crate) fn list(&self) -> Vec<Record> {
-        let Ok(entries) = fs::read_dir(&self.dir) else {
-            return Vec::new();
-        };
-        let mut records: Vec<Record> = entries
-            .flatten()
-            .filter(|entry| entry.path().extension().is_some_and(|e| e == "json"))
-            .filter_map(|entry| read(&entry.path()))
-            .collect();
+        let mut records: Vec<Record> = state_file::read_all(&self.dir);
         records.sort_by(|a, b| a.task.cmp(&b.task));
         records
     }
@@ -169,7 +150,7 @@ impl Records {
         match fs::remove_file(&path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(Self::state("cannot remove", &path)(error)),
+            Err(error) => Err(state_file::failure("cannot remove", &path)(error)),
         }
     }
 
@@ -191,38 +172,11 @@ impl Records {
             rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
             Ok(file)
         };
-        open().map_err(Self::state("cannot lock", &path))
-    }
-
-    /// Writes beside and renames, so that a reader sees the old or the new record.
-    fn write(path: &Path, record: &Record) -> Result<(), RuntimeError> {
-        let temporary = path.with_extension(format!("new-{}", std::process::id()));
-        let write = || {
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&temporary)?;
-            file.write_all(&serde_json::to_vec_pretty(record)?)?;
-            drop(file);
-            fs::rename(&temporary, path)
-        };
-        write().map_err(|error| {
-            let _ = fs::remove_file(&temporary);
-            Self::state("cannot write", path)(error)
-        })
+        open().map_err(state_file::failure("cannot lock", &path))
     }
 }
 
 const LOCK: &str = ".lock";
-
-/// Reads a record; a damaged one counts as none and is replaced by the next writer.
-fn read(path: &Path) -> Option<Record> {
-    let mut text = String::new();
-    File::open(path).ok()?.read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
-}
 
 /// Returns the present time as records keep it.
 pub(crate) fn now() -> u64 {

@@ -20,7 +20,7 @@ fn placeholders_for_the_directory_mean_that_none_was_given() {
             .unwrap()
             .places
             .sandbox_dir,
-        Some("/work/dir/auto".into())
+        Some("/srv/dir/auto".into())
     );
 }
 
@@ -32,7 +32,7 @@ fn relative_paths_start_at_the_file_or_at_the_callers_directory() {
         resolved.places.guest_dir,
         Some(home.folder.path().join("guests"))
     );
-    assert_eq!(resolved.places.sandbox_dir, Some("/work/dir/boxes".into()));
+    assert_eq!(resolved.places.sandbox_dir, Some("/srv/dir/boxes".into()));
 }
 
 #[cfg(unix)]

@@ -36,7 +36,7 @@ fn every_variable_sets_its_key() {
     assert!(resolved.places.batch);
     assert_eq!(
         resolved.places.guest_dir.as_deref(),
-        Some(Path::new("/work/dir/guests"))
+        Some(Path::new("/srv/dir/guests"))
     );
     assert_eq!(resolved.log.level, LogLevel::Debug);
     for key in KEYS {

@@ -1,7 +1,7 @@
 use super::*;
 
 fn find(pairs: &[(&str, &str)]) -> Result<Locations, ConfigError> {
-    Locations::find(&Environment::from_pairs(pairs.iter().copied()).in_directory("/work/dir"))
+    Locations::find(&Environment::from_pairs(pairs.iter().copied()).in_directory("/srv/dir"))
 }
 
 #[test]
@@ -26,11 +26,11 @@ fn the_home_folder_is_in_the_users_home_by_default() {
 fn a_relative_home_folder_starts_at_the_current_directory() {
     assert_eq!(
         find(&[("EXOSHELL_HOME", "./state")]).unwrap().home,
-        Path::new("/work/dir/state")
+        Path::new("/srv/dir/state")
     );
     assert_eq!(
         find(&[("EXOSHELL_HOME", "../state")]).unwrap().home,
-        Path::new("/work/dir/../state")
+        Path::new("/srv/dir/../state")
     );
 }
 
@@ -43,7 +43,7 @@ fn a_tilde_stands_for_the_users_home_but_not_inside_a_name() {
     ])
     .unwrap();
     assert_eq!(locations.home, Path::new("/home/ada/x y"));
-    assert_eq!(locations.config_file, Path::new("/work/dir/~x/a.toml"));
+    assert_eq!(locations.config_file, Path::new("/srv/dir/~x/a.toml"));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_named_file_is_required() {
     let locations = find(&[("EXOSHELL_HOME", "/h"), ("EXOSHELL_CONFIG", "my.toml")]).unwrap();
     let expected = Locations {
         home: "/h".into(),
-        config_file: "/work/dir/my.toml".into(),
+        config_file: "/srv/dir/my.toml".into(),
         config_required: true,
     };
     assert_eq!(locations, expected);

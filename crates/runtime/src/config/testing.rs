@@ -37,7 +37,7 @@ impl Home {
     ) -> Result<Resolved, ConfigError> {
         let home = ("EXOSHELL_HOME", self.folder.path().to_str().unwrap());
         let environment =
-            Environment::from_pairs(pairs.iter().copied().chain([home])).in_directory("/work/dir");
+            Environment::from_pairs(pairs.iter().copied().chain([home])).in_directory("/srv/dir");
         Resolved::load(&environment, overrides)
     }
 }

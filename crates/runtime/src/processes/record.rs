@@ -1,14 +1,13 @@
 //! What host processes know of a process beyond its guest's life: one small file each.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::RuntimeError;
 use crate::record::now;
+use crate::state_file;
 
 /// How long the record of a process is kept, in seconds.
 const MAX_AGE: u64 = 7 * 24 * 3600;
@@ -60,34 +59,12 @@ impl ProcessRecords {
         let Some(path) = self.path(&record.id) else {
             return Ok(());
         };
-        let temporary = path.with_extension(format!("new-{}", std::process::id()));
-        let write = || {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(&self.dir)?;
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&temporary)?;
-            file.write_all(&serde_json::to_vec(record)?)?;
-            drop(file);
-            fs::rename(&temporary, &path)
-        };
-        write().map_err(|source| {
-            let _ = fs::remove_file(&temporary);
-            RuntimeError::State {
-                action: "cannot write",
-                path: path.display().to_string(),
-                source,
-            }
-        })
+        state_file::make_folder(&self.dir)?;
+        state_file::write(&path, record)
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<ProcessRecord> {
-        read(&self.path(id)?)
+        state_file::read(&self.path(id)?)
     }
 
     pub(crate) fn remove(&self, id: &str) {
@@ -99,14 +76,7 @@ impl ProcessRecords {
 
     /// Lists all, oldest first, and forgets what is too old.
     pub(crate) fn list(&self) -> Vec<ProcessRecord> {
-        let Ok(entries) = fs::read_dir(&self.dir) else {
-            return Vec::new();
-        };
-        let mut records: Vec<ProcessRecord> = entries
-            .flatten()
-            .filter(|entry| entry.path().extension().is_some_and(|e| e == "json"))
-            .filter_map(|entry| read(&entry.path()))
-            .collect();
+        let mut records: Vec<ProcessRecord> = state_file::read_all(&self.dir);
         records.sort_by(|a, b| (a.started, &a.id).cmp(&(b.started, &b.id)));
         let surplus = records.len().saturating_sub(MAX_RECORDS);
         let oldest = now().saturating_sub(MAX_AGE);
@@ -132,8 +102,4 @@ impl ProcessRecords {
         // Only an empty folder can be removed.
         let _ = fs::remove_dir(&self.dir);
     }
-}
-
-fn read(path: &Path) -> Option<ProcessRecord> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
