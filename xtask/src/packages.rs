@@ -20,7 +20,10 @@ const PACKAGES: [(&str, &str); 18] = [
     ("mount", "a small disk that is full"),
     ("procps", "ps, pkill and top"),
     ("python3", "a REPL on a terminal"),
-    ("tmux", "a terminal for attach, and the plain tool beside ours"),
+    (
+        "tmux",
+        "a terminal for attach, and the plain tool beside ours",
+    ),
     ("util-linux", "setsid, unshare, setpriv"),
     ("vim-tiny", "an editor on a terminal"),
     ("zsh", "checks the zsh completions"),

@@ -9,7 +9,9 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use exoshell_process::{Descriptor, Launch, Spawner, memory_file, read_memory_file};
+use exoshell_process::{
+    Descriptor, Launch, Spawner, memory_file, read_memory_file, sealed_memory_file,
+};
 use exoshell_wire::{RawBytes, Shell, ShellKind, TerminalSize};
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -70,16 +72,20 @@ fn bash_script() -> String {
     let read = format!(r"IFS= \builtin read -r -d '' -u {TEXT} BASH_EXECUTION_STRING");
     let eval = r#"\builtin eval "$BASH_EXECUTION_STRING""#;
     let epilogue = format!(r"\builtin . /proc/$PPID/fd/{EPILOGUE}");
+    // What a shell prints while it takes on a state is nobody's output, so it goes where its
+    // stderr goes until then.
     format!(
-        "{{ exec 0<&{NOTHING} {NOTHING}<&-; {read}; {eval}; \
-         \\builtin read -r -u {TRIGGER} REPLY || \\builtin exit 0; \
-         {read}; {eval}; {read}; \
-         case $REPLY in *i) exec 0<&{STDIN} ;; esac; \
-         case $REPLY in m*) exec 2>&1 ;; *) exec 2>&{STDERR} ;; esac; \
+        "{{ exec 0<&{NOTHING} {NOTHING}<&-; {read}; {eval} >&2; \
+         \\builtin read -r -u {TRIGGER} BASH_EXECUTION_STRING || \\builtin exit 125; \
+         \\builtin set -- \"$BASH_EXECUTION_STRING\"; {read}; {eval} >&2; {read}; \
+         case $1 in *i) exec 0<&{STDIN} ;; esac; \
+         case $1 in m*) exec 2>&1 ;; *) exec 2>&{STDERR} ;; esac; \
          exec {TRIGGER}<&- {TEXT}<&- {STDIN}<&- {STDERR}>&-; \
-         \\builtin unset -v REPLY; \\builtin trap '{epilogue}' EXIT; SECONDS=0; {eval}; \
-         {{ \\builtin set -- \"$?\"; \\builtin trap - DEBUG ERR RETURN; }} >/dev/null 2>&1; \
-         {epilogue}; {{ \\builtin exit \"$1\"; }} 2>/dev/null; }}\n"
+         \\builtin trap '{{ \\builtin set +xv; }} 2>/dev/null; {epilogue}' EXIT; \
+         SECONDS=0; \\builtin set --; {eval}; \
+         {{ BASH_EXECUTION_STRING=$?; \\unset -f builtin; \\builtin set +xv; \
+         \\builtin trap - DEBUG ERR RETURN; \\builtin set -- \"$BASH_EXECUTION_STRING\"; }} \
+         >/dev/null 2>&1; {epilogue} 2>/dev/null; {{ \\builtin exit \"$1\"; }} 2>/dev/null; }}\n"
     )
 }
 
@@ -189,7 +195,7 @@ impl Shells {
         Ok(Self {
             program,
             script: bash_script(),
-            epilogue: memory_file("epilogue", bash_epilogue().as_bytes())?,
+            epilogue: sealed_memory_file("epilogue", bash_epilogue().as_bytes())?,
             nothing,
             sink,
         })

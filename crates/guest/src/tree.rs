@@ -3,11 +3,18 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use exoshell_process::{Control, Order, ProcessEntry, Report, Stage, receive_report, send_order};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot, watch};
+
+/// How long a supervisor may take beyond the grace: its own limit for KILL, and a little.
+const KILL_LIMIT: Duration = Duration::from_secs(6);
+
+/// How long it may take to tell what is alive.
+const LIST_LIMIT: Duration = Duration::from_secs(2);
 
 /// How the program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +36,7 @@ pub(crate) struct StartFailure {
 #[derive(Debug, Clone, Copy, Default)]
 struct Status {
     pid: Option<u32>,
+    supervisor: Option<u32>,
     failure: Option<StartFailure>,
     exit: Option<Exit>,
     gone: bool,
@@ -96,8 +104,22 @@ impl Tree {
     /// Ends the whole tree and returns what could not be ended.
     pub(crate) async fn kill(&self, grace_ms: u64) -> Vec<ProcessEntry> {
         let (answer, left) = oneshot::channel();
-        let _ = self.asks.send(Ask::Kill { grace_ms, answer }).await;
-        left.await.unwrap_or_default()
+        let limit = Duration::from_millis(grace_ms) + KILL_LIMIT;
+        let asked = async {
+            let _ = self.asks.send(Ask::Kill { grace_ms, answer }).await;
+            left.await.unwrap_or_default()
+        };
+        if let Ok(left) = tokio::time::timeout(limit, asked).await {
+            return left;
+        }
+        // The supervisor does not act; a command may have stopped it. The spawner ends whatever a
+        // killed one leaves behind.
+        let supervisor = self.status.borrow().supervisor;
+        if let Some(supervisor) = supervisor {
+            exoshell_process::end_process(supervisor);
+            self.gone().await;
+        }
+        Vec::new()
     }
 
     /// Sends a signal to every process of the tree.
@@ -109,8 +131,14 @@ impl Tree {
     /// Lists what is alive.
     pub(crate) async fn list(&self) -> Vec<ProcessEntry> {
         let (answer, alive) = oneshot::channel();
-        let _ = self.asks.send(Ask::List(answer)).await;
-        alive.await.unwrap_or_default()
+        let asked = async {
+            let _ = self.asks.send(Ask::List(answer)).await;
+            alive.await.unwrap_or_default()
+        };
+        // One that does not answer has nothing to tell.
+        tokio::time::timeout(LIST_LIMIT, asked)
+            .await
+            .unwrap_or_default()
     }
 
     async fn wait(&self, condition: impl Fn(&Status) -> bool) -> Status {
@@ -181,7 +209,10 @@ async fn follow(
 
 fn note(status: &mut Status, report: &Report) {
     match *report {
-        Report::Started { pid } => status.pid = Some(pid),
+        Report::Started { pid, supervisor } => {
+            status.pid = Some(pid);
+            status.supervisor = Some(supervisor);
+        }
         Report::Failed { stage, errno } => {
             status.failure = Some(StartFailure { stage, errno });
         }

@@ -182,6 +182,8 @@ pub enum Report {
     Started {
         /// Its process id.
         pid: u32,
+        /// Its supervisor's.
+        supervisor: u32,
     },
     /// The program could not be started.
     Failed {
@@ -231,9 +233,10 @@ impl Report {
         const NONE: i64 = -1;
         let mut out = Writer::default();
         match self {
-            Self::Started { pid } => {
+            Self::Started { pid, supervisor } => {
                 out.number(1);
                 out.number(u64::from(*pid));
+                out.number(u64::from(*supervisor));
             }
             Self::Failed { stage, errno } => {
                 out.number(2);
@@ -267,6 +270,7 @@ impl Report {
         Some(match input.number()? {
             1 => Self::Started {
                 pid: u32::try_from(input.number()?).ok()?,
+                supervisor: u32::try_from(input.number()?).ok()?,
             },
             2 => Self::Failed {
                 stage: match input.number()? {

@@ -25,8 +25,8 @@ mod tree;
 pub use launch::{Descriptor, Holder, Launch, Order, ProcessEntry, Report, Stage};
 pub use spawner::{Control, Spawner, receive_report, send_order};
 pub use sys::{
-    block_pipe_signal, close_inherited, fork_daemon, has_writers, memory_file, pipe_capacity,
-    read_memory_file, readable_bytes, run_forked,
+    block_pipe_signal, close_inherited, end_process, fork_daemon, has_writers, memory_file,
+    pipe_capacity, read_memory_file, readable_bytes, run_forked, sealed_memory_file,
 };
 pub use tree::{Identity, children_of, has_proc_fs, identity_of, is_alive};
 

@@ -175,7 +175,7 @@ scenario!(
         (bash -c 'echo $$; trap "" TERM; sleep 300 & sleep 300' &)
         while :; do sleep 1; done"#;
         let (control, mut output) = start(spawner, &shell(script));
-        let Some(Report::Started { pid }) = next(&control) else {
+        let Some(Report::Started { pid, .. }) = next(&control) else {
             panic!()
         };
         let pids = [
@@ -241,7 +241,7 @@ scenario!(
 
 scenario!(a_tree_dies_with_its_guest, |spawner| {
     let (control, mut output) = start(spawner, &shell("setsid sleep 300 & echo $!; sleep 300"));
-    let Some(Report::Started { pid }) = next(&control) else {
+    let Some(Report::Started { pid, .. }) = next(&control) else {
         panic!()
     };
     let sleeper = identity_of(read_line(&mut output).parse().unwrap()).unwrap();
@@ -282,3 +282,62 @@ scenario!(
         assert_eq!(read_line(&mut output), "0022");
     }
 );
+
+/// Starts a sleeper under a number that was used before, in a pid namespace of our own.
+fn sleeper_with_number(pid: u32) -> std::process::Child {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        std::fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).unwrap();
+        let mut child = Command::new("sleep").arg("300").spawn().unwrap();
+        if child.id() == pid {
+            return child;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(
+            Instant::now() < deadline,
+            "the number {pid} is not given out"
+        );
+    }
+}
+
+#[test]
+fn t6_a_number_that_was_given_out_again_is_another_process() {
+    const NAME: &str = "t6_a_number_that_was_given_out_again_is_another_process";
+    if !is_scenario(NAME) {
+        // A namespace of its own, so that no other process takes the number meanwhile.
+        let output = Command::new("unshare")
+            .args(["--pid", "--fork", "--mount-proc", "--kill-child"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", &format!("tests::{NAME}"), "--test-threads=1"])
+            .env("EXOSHELL_PROCESS_SCENARIO", NAME)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        return;
+    }
+    let mut first = Command::new("sleep").arg("300").spawn().unwrap();
+    let old = identity_of(first.id()).unwrap();
+    assert!(is_alive(old));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert!(!is_alive(old));
+    // The clock of start times ticks every ten milliseconds.
+    std::thread::sleep(Duration::from_millis(30));
+    let mut second = sleeper_with_number(old.pid);
+    let new = identity_of(second.id()).unwrap();
+    assert_eq!(new.pid, old.pid, "the number was given out again");
+    assert_ne!(new, old);
+    assert!(is_alive(new));
+    assert!(
+        !is_alive(old),
+        "who was recorded is gone, whoever has the number"
+    );
+    second.kill().unwrap();
+    second.wait().unwrap();
+}

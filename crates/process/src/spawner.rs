@@ -195,7 +195,11 @@ fn serve(socket: OwnedFd) {
             Err(_) => {}
         }
     }
-    // The supervisors see the guest's end on their own sockets and clear up themselves.
+    // The supervisors see the guest's end on their own sockets and clear up themselves, once
+    // those that were stopped go on.
+    for supervisor in &supervisors {
+        let _ = kill_process(*supervisor, Signal::CONT);
+    }
     end_orphans(&supervisors);
 }
 

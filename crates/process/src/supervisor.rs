@@ -64,7 +64,8 @@ fn supervise(request: Arrived) -> Option<()> {
     }
     drop(status_read);
     let pid = child.as_raw_nonzero().get().cast_unsigned();
-    report(&control, &Report::Started { pid });
+    let supervisor = std::process::id();
+    report(&control, &Report::Started { pid, supervisor });
     Supervisor {
         control,
         events,

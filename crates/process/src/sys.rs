@@ -228,6 +228,14 @@ pub(crate) fn take_terminal() {
     unsafe { libc::ioctl(1, libc::TIOCSCTTY, 0) };
 }
 
+/// Ends a process of ours for good, even one that was stopped.
+pub fn end_process(pid: u32) {
+    if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
+        // One that is gone is what was wanted.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+}
+
 /// Makes writes to a closed pipe return an error instead of ending the process.
 pub fn block_pipe_signal() {
     // SAFETY: ignoring a signal has no preconditions.
@@ -265,11 +273,26 @@ pub(crate) fn reap_one() -> Reaped {
 /// Makes an anonymous file in memory with this content, its position at the start.
 pub fn memory_file(name: &str, content: &[u8]) -> io::Result<OwnedFd> {
     let fd = memfd_create(name, MemfdFlags::CLOEXEC)?;
+    fill_memory_file(&fd, content)?;
+    Ok(fd)
+}
+
+/// Makes an anonymous file in memory that nobody can change any more, whoever opens it.
+pub fn sealed_memory_file(name: &str, content: &[u8]) -> io::Result<OwnedFd> {
+    use rustix::fs::{SealFlags, fcntl_add_seals};
+    let fd = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    fill_memory_file(&fd, content)?;
+    let all = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    fcntl_add_seals(&fd, all)?;
+    Ok(fd)
+}
+
+fn fill_memory_file(fd: &OwnedFd, content: &[u8]) -> io::Result<()> {
     let mut written = 0;
     while let Some(rest) = content.get(written..).filter(|rest| !rest.is_empty()) {
-        written += rustix::io::pwrite(&fd, rest, written as u64)?;
+        written += rustix::io::pwrite(fd, rest, written as u64)?;
     }
-    Ok(fd)
+    Ok(())
 }
 
 /// Reads all of a file in memory, wherever its position is.

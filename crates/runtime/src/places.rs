@@ -192,7 +192,7 @@ fn report(record: &Record, info: Option<&GuestInfo>) -> PlaceReport {
         task: record.task.clone(),
         backend: record.backend.clone(),
         cwd: session.map_or_else(
-            || record.directory.display().to_string(),
+            || record.directory.display(),
             |session| session.cwd.display(),
         ),
         age_seconds: now().saturating_sub(record.created),
@@ -200,7 +200,7 @@ fn report(record: &Record, info: Option<&GuestInfo>) -> PlaceReport {
         session: session.is_some(),
         running: session.map_or(0, |session| session.running),
         leftovers,
-        disk_bytes: record.own_directory.then(|| disk_use(&record.directory)),
+        disk_bytes: record.own_directory.then(|| disk_use(record.directory())),
     }
 }
 
@@ -216,7 +216,7 @@ fn remove_directory(record: &Record, cleaned: &mut Cleaned) {
     if !record.own_directory {
         return;
     }
-    match std::fs::remove_dir_all(&record.directory) {
+    match std::fs::remove_dir_all(record.directory()) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             cleaned
                 .failed

@@ -1,12 +1,15 @@
 //! What host processes agree on about a task's place: one small file per task.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use exoshell_wire::RawBytes;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -36,13 +39,20 @@ pub(crate) struct Record {
     pub(crate) backend: String,
     /// Seconds since 1970.
     pub(crate) created: u64,
-    /// The directory its session starts in.
-    pub(crate) directory: PathBuf,
+    /// The directory its session starts in; it need not be UTF-8.
+    pub(crate) directory: RawBytes,
     /// Whether that directory was made for the task and goes with it.
     pub(crate) own_directory: bool,
     /// The guest that held its session when last seen.
     #[serde(default)]
     pub(crate) incarnation: Option<String>,
+}
+
+impl Record {
+    /// Returns the directory as a path of this machine.
+    pub(crate) fn directory(&self) -> &Path {
+        Path::new(OsStr::from_bytes(&self.directory.0))
+    }
 }
 
 /// The folder of all records.

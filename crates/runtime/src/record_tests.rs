@@ -1,4 +1,3 @@
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Record, Records, check_task, file_name, now};
@@ -8,7 +7,7 @@ fn record(task: &str) -> Record {
         task: task.to_owned(),
         backend: "local".to_owned(),
         created: now(),
-        directory: PathBuf::from("/"),
+        directory: "/".into(),
         own_directory: false,
         incarnation: None,
     }

@@ -19,6 +19,10 @@ use crate::record::check_task;
 use crate::runtime::{Runtime, millis, raw, session_key};
 use crate::tools::terminal::{exit_code, note_text};
 
+/// What is said when nobody knows how a command ended.
+pub(crate) const SUPERVISOR_KILLED: &str =
+    "the process that supervised the command was killed, so its exit code is not known";
+
 /// How often a running command is reported as active.
 const ACTIVITY_PERIOD: Duration = Duration::from_secs(10);
 
@@ -176,6 +180,9 @@ impl RunEnd {
             }
             Cause::Interrupted => remarks.push("the command was interrupted".to_owned()),
             Cause::Ended => {}
+        }
+        if self.exit_code() < 0 {
+            remarks.push(SUPERVISOR_KILLED.to_owned());
         }
         let named = |text: &str, process: &ProcessInfo| {
             format!("{text}: {} {}", process.pid, process.command.display())

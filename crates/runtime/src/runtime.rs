@@ -196,7 +196,7 @@ impl Runtime {
                 task: task.to_owned(),
                 backend: self.backend().to_owned(),
                 created: now(),
-                directory,
+                directory: raw(directory.as_os_str()),
                 own_directory,
                 incarnation: None,
             })
@@ -258,7 +258,7 @@ impl Runtime {
             idle_ms: Some(millis(places.lifetime)),
             ttl_ms: Some(millis(places.session_ttl)),
             extra_env,
-            ..self.spec_in(record.directory.as_os_str())
+            ..self.spec_in(record.directory().as_os_str())
         }
     }
 

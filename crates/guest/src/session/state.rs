@@ -81,6 +81,7 @@ const NEVER_KEPT: &[&[u8]] = &[
     b"SHELLOPTS",
     b"BASHOPTS",
     b"BASH_EXECUTION_STRING",
+    b"SECONDS",
     b"BASHPID",
     b"PPID",
     b"UID",
@@ -98,6 +99,16 @@ const SET_AFTER_START: &[&[u8]] = &[
     b"IFS",
 ];
 
+/// How variables begin that steer the loading of any program: one that breaks it must not break
+/// the session's own shell.
+const STEER_LOADING: &[&[u8]] = &[
+    b"LD_",
+    b"GCONV_PATH",
+    b"LOCPATH",
+    b"GLIBC_TUNABLES",
+    b"MALLOC_",
+];
+
 /// Options that would break the next command if they were carried over.
 const NEVER_CARRIED: &[&[u8]] = &[
     b"errexit",
@@ -108,6 +119,7 @@ const NEVER_CARRIED: &[&[u8]] = &[
     b"onecmd",
     b"privileged",
     b"monitor",
+    b"keyword",
     b"interactive-comments",
     b"restricted_shell",
     b"login_shell",
@@ -320,7 +332,9 @@ pub(crate) struct Keep<'a> {
 const EXPAND_ALIASES: &[u8] = b"expand_aliases";
 
 fn in_environment(name: &[u8], value: &[u8]) -> bool {
-    value.len() <= MAX_ENVIRONMENT_VALUE && !SET_AFTER_START.contains(&name)
+    value.len() <= MAX_ENVIRONMENT_VALUE
+        && !SET_AFTER_START.contains(&name)
+        && !STEER_LOADING.iter().any(|prefix| name.starts_with(prefix))
 }
 
 fn assignment(name: &[u8], value: &[u8]) -> Vec<u8> {

@@ -15,7 +15,7 @@ use crate::config::Terminal;
 use crate::error::{ErrorKind, RuntimeError};
 use crate::interrupt::Interrupt;
 use crate::processes::{DEFAULT_TERMINAL, StartRequest};
-use crate::run::{Input, RunEnd, RunFailure, RunRequest};
+use crate::run::{Input, RunEnd, RunFailure, RunRequest, SUPERVISOR_KILLED};
 use crate::runtime::Runtime;
 use crate::transcript::Transcript;
 
@@ -474,10 +474,7 @@ fn finished(end: &RunEnd, transcript: Transcript, command: &str) -> TerminalResu
         (Cause::Ended, Outcome::Unknown) => {
             result.status = Some(Status::Error);
             result.error_kind = Some(ErrorKind::PlaceLost);
-            result.error = Some(
-                "the process that supervised the command was killed, so its exit code is not known"
-                    .to_owned(),
-            );
+            result.error = Some(SUPERVISOR_KILLED.to_owned());
         }
         (Cause::Ended, Outcome::Exited(_)) => {}
     }

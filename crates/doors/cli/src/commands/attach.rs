@@ -38,7 +38,12 @@ async fn try_run(id: &str) -> Result<u8, RuntimeError> {
                 "the process `{id}` has ended; `exoshell logs {id}` shows its output"
             )));
         }
-        _ => {}
+        ProcessView::Known(_) => {}
+        ProcessView::Lost(_) => {
+            return Err(RuntimeError::Lost {
+                what: format!("the process `{id}`"),
+            });
+        }
     }
     let terminal = RawTerminal::enter_if_terminal();
     if !terminal.is_raw() {

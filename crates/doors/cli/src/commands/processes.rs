@@ -178,7 +178,10 @@ async fn try_wait(args: &WaitArgs) -> Result<u8, RuntimeError> {
     let code = match waited.reason {
         WaitReason::Matched => 0,
         WaitReason::TimeUp => 124,
-        WaitReason::Ended => state_code(waited.status.state).unwrap_or(0),
+        // A code that nobody knows is no success.
+        WaitReason::Ended => {
+            state_code(waited.status.state).unwrap_or(i32::from(output::OWN_FAILURE))
+        }
     };
     if args.json {
         let mut answer = describe_process(&ProcessView::Known(Box::new(waited.status)));

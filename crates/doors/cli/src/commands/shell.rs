@@ -29,8 +29,12 @@ async fn try_run(args: &ShellArgs) -> Result<u8, RuntimeError> {
         if command.is_empty() {
             continue;
         }
-        if matches!(command, "exit" | "logout") {
-            break;
+        if let Some(rest) = command
+            .strip_prefix("exit")
+            .or(command.strip_prefix("logout"))
+            && (rest.is_empty() || rest.trim().parse::<u8>().is_ok())
+        {
+            return Ok(rest.trim().parse().unwrap_or(code));
         }
         (code, cwd) = one(&runtime, args, command).await;
     }

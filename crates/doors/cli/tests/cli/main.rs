@@ -8,16 +8,26 @@ mod cli;
 #[cfg(test)]
 mod concurrency;
 #[cfg(test)]
+mod events;
+#[cfg(test)]
 mod guest;
 #[cfg(test)]
 mod hangs;
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod leftovers;
 #[cfg(test)]
 mod output;
 #[cfg(test)]
+mod processes;
+#[cfg(test)]
+mod recovery;
+#[cfg(test)]
 mod state;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod terminals;
 #[cfg(test)]
 mod timeouts;

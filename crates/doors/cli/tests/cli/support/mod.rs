@@ -1,12 +1,14 @@
 //! A world per test: its own home folder, user and work directory, and the real binary.
 
 mod answer;
+mod background;
 mod embedded;
 mod processes;
 mod program;
 mod world;
 
 pub(crate) use answer::Answer;
+pub(crate) use background::Host;
 pub(crate) use embedded::{block_on, runtime};
 pub(crate) use processes::{Process, alive, children_named, descriptors, processes_naming};
 pub(crate) use program::{Program, Ran};
