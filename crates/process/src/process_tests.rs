@@ -341,3 +341,35 @@ fn t6_a_number_that_was_given_out_again_is_another_process() {
     second.kill().unwrap();
     second.wait().unwrap();
 }
+scenario!(
+    orders_that_come_too_late_do_not_cost_the_exit_code,
+    |spawner| {
+        let (control, mut output) = start(spawner, &shell("echo $PPID; sleep 0.2; exit 7"));
+        assert!(matches!(next(&control), Some(Report::Started { .. })));
+        let supervisor: i32 = read_line(&mut output).parse().unwrap();
+        let supervisor = rustix::process::Pid::from_raw(supervisor).unwrap();
+        // The end of the program and three orders wait for the supervisor at the same moment.
+        rustix::process::kill_process(supervisor, rustix::process::Signal::STOP).unwrap();
+        assert_eq!(read_line(&mut output), "");
+        for _ in 0..3 {
+            crate::send_order(&control, Order::List).unwrap();
+        }
+        rustix::process::kill_process(supervisor, rustix::process::Signal::CONT).unwrap();
+        let mut reports = Vec::new();
+        // The guest takes its time, so the supervisor may be gone before it reads.
+        std::thread::sleep(Duration::from_millis(300));
+        while let Some(report) = next(&control) {
+            let over = matches!(report, Report::Exited { .. });
+            reports.push(report);
+            if over {
+                break;
+            }
+        }
+        let exit = Report::Exited {
+            code: Some(7),
+            signal: None,
+            leftovers: false,
+        };
+        assert!(reports.contains(&exit), "{reports:?}");
+    }
+);

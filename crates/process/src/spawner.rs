@@ -145,7 +145,12 @@ pub fn send_order(socket: impl AsFd, order: Order) -> io::Result<()> {
 /// Takes one packet; `None` at the end.
 pub(crate) fn receive_packet(socket: impl AsFd) -> io::Result<Option<Vec<u8>>> {
     let mut buffer = vec![0_u8; 32 * 1024];
-    match rustix::net::recv(socket, &mut buffer[..], RecvFlags::empty()) {
+    let mut received = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty());
+    if matches!(received, Err(rustix::io::Errno::CONNRESET)) {
+        // The other end left something unread; what it had sent before is still here.
+        received = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty());
+    }
+    match received {
         Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => Ok(None),
         Ok((length, _)) => {
             buffer.truncate(length);

@@ -380,6 +380,8 @@ fn spawn_timers(guest: &Arc<Guest>, process: &Shared, request: &Start) {
         tokio::spawn(async move {
             loop {
                 tokio::select! {
+                    // Nothing follows the end.
+                    biased;
                     () = process.over() => return,
                     () = tokio::time::sleep(Duration::from_millis(period.max(1000))) => {}
                 }

@@ -102,7 +102,14 @@ pub async fn call(
     interrupt: Interrupt,
 ) -> Value {
     if let ("process", Value::Object(arguments)) = (tool, arguments) {
-        return runtime.process_tool(arguments, task).await;
+        return tokio::select! {
+            biased;
+            answer = runtime.process_tool(arguments, task) => answer,
+            () = interrupt.wait() => json!({
+                "status": "interrupted",
+                "error": "the call was interrupted; the process goes on",
+            }),
+        };
     }
     let result = match (tool, arguments) {
         ("terminal", Value::Object(arguments)) => {
