@@ -57,7 +57,9 @@ fn t1_a_timeout_ends_the_whole_tree_however_it_hides() {
             .start_call(&json!({"command": command, "timeout": 2}))
             .finish_within(Duration::from_secs(15));
         let answer = Answer::parse(&ran.out);
-        assert!(ran.took <= 5 * SECOND, "`{form}` took {:?}", ran.took);
+        // 2 s and 2 s of grace, which alone takes 4.2 s; the rest is for a machine that runs two
+        // hundred tests at once.
+        assert!(ran.took <= 8 * SECOND, "`{form}` took {:?}", ran.took);
         assert_eq!(
             (answer.code(), answer.status()),
             (124, "timeout"),
