@@ -2,6 +2,7 @@
 
 mod record;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -118,6 +119,16 @@ pub enum ProcessView {
     Known(Box<ProcessStatus>),
     /// Its guest is gone, and it with it; nobody knows how it ended.
     Lost(Box<ProcessRecord>),
+}
+
+impl ProcessView {
+    /// Returns its id.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Known(status) => &status.id,
+            Self::Lost(record) => &record.id,
+        }
+    }
 }
 
 /// Events of processes, each delivered until it is acknowledged.
@@ -255,10 +266,16 @@ impl Runtime {
             );
         }
         let incarnation = link.as_ref().map(|link| link.hello().incarnation.clone());
+        let known: HashSet<String> = views.iter().map(|view| view.id().to_owned()).collect();
         for record in self.inner.processes.list() {
-            let gone = incarnation.as_ref() != Some(&record.incarnation);
-            if gone && task.is_none_or(|task| task == record.task) {
+            if task.is_some_and(|task| task != record.task) {
+                continue;
+            }
+            if incarnation.as_ref() != Some(&record.incarnation) {
                 views.push(ProcessView::Lost(Box::new(record)));
+            } else if !known.contains(&record.id) && record.is_settled() {
+                // It ended long ago and its guest has forgotten it; so may we.
+                self.inner.processes.remove(&record.id);
             }
         }
         Ok(views)

@@ -33,6 +33,13 @@ pub struct ProcessRecord {
     pub position: u64,
 }
 
+impl ProcessRecord {
+    /// Tells whether its process was certainly started by now; the record is made before.
+    pub(crate) fn is_settled(&self) -> bool {
+        now().saturating_sub(self.started) > 60
+    }
+}
+
 /// The folder of all of them.
 #[derive(Debug, Clone)]
 pub(crate) struct ProcessRecords {
