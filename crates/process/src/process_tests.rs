@@ -338,9 +338,17 @@ fn t6_a_number_that_was_given_out_again_is_another_process() {
         !is_alive(old),
         "who was recorded is gone, whoever has the number"
     );
+    let kill = rustix::process::Signal::KILL;
+    assert_eq!(
+        crate::supervisor::send(old, kill),
+        Err(rustix::io::Errno::SRCH),
+        "a kill of who was recorded is refused"
+    );
+    assert!(is_alive(new));
     second.kill().unwrap();
     second.wait().unwrap();
 }
+
 scenario!(
     orders_that_come_too_late_do_not_cost_the_exit_code,
     |spawner| {

@@ -381,7 +381,7 @@ fn named(identities: &[Identity]) -> Vec<ProcessEntry> {
 
 /// Signals exactly this process: the descriptor pins the process, and the start time is
 /// compared after it was taken, so a recycled number is never hit.
-fn send(identity: Identity, signal: Signal) -> Result<(), Errno> {
+pub(crate) fn send(identity: Identity, signal: Signal) -> Result<(), Errno> {
     let pid = Pid::from_raw(identity.pid.cast_signed()).ok_or(Errno::SRCH)?;
     let descriptor = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(descriptor) => descriptor,

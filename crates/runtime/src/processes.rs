@@ -301,7 +301,15 @@ impl Runtime {
                         .then(|| ProcessView::Known(Box::new(status)))
                         .ok_or_else(unknown);
                 }
-                Err(PlaceError::Failed(_)) => {}
+                Err(PlaceError::Failed(_)) => {
+                    let record = self.inner.processes.get(id);
+                    if record.is_some_and(|r| r.incarnation == link.hello().incarnation) {
+                        return Err(RuntimeError::Usage(format!(
+                            "the process `{id}` has ended and is no longer kept (the last 64 \
+                             that ended are, for an hour)"
+                        )));
+                    }
+                }
                 Err(error) => return Err(error.into()),
             }
         }
