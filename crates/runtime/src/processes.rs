@@ -189,9 +189,16 @@ impl Runtime {
         loop {
             let start = self.start_message(&request)?;
             let id = start.exec.id.clone();
-            self.keep_record(&link, &id, &request)?;
+            let record = self.keep_record(&link, &id, &request)?;
             match link.start(start, command.clone()).await {
-                Ok(status) => return Ok(status),
+                Ok(status) => {
+                    let confirmed = true;
+                    self.inner.processes.add(&ProcessRecord {
+                        confirmed,
+                        ..record
+                    })?;
+                    return Ok(status);
+                }
                 Err(error) => {
                     self.inner.processes.remove(&id);
                     let no_session = matches!(
@@ -238,15 +245,18 @@ impl Runtime {
         link: &Link,
         id: &str,
         request: &StartRequest,
-    ) -> Result<(), RuntimeError> {
-        self.inner.processes.add(&ProcessRecord {
+    ) -> Result<ProcessRecord, RuntimeError> {
+        let record = ProcessRecord {
             id: id.to_owned(),
             task: request.task.clone(),
             command: request.command.chars().take(1000).collect(),
             started: crate::record::now(),
             incarnation: link.hello().incarnation.clone(),
+            confirmed: false,
             position: 0,
-        })
+        };
+        self.inner.processes.add(&record)?;
+        Ok(record)
     }
 
     /// Lists the processes of a task, or of all; lost ones included.

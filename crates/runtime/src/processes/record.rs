@@ -28,15 +28,18 @@ pub struct ProcessRecord {
     pub started: u64,
     /// The guest that has it.
     pub incarnation: String,
+    /// Whether its start is known to have succeeded; the record is made before.
+    #[serde(default)]
+    pub confirmed: bool,
     /// How far its output was polled.
     #[serde(default)]
     pub position: u64,
 }
 
 impl ProcessRecord {
-    /// Tells whether its process was certainly started by now; the record is made before.
+    /// Tells whether its process was started, or never will be.
     pub(crate) fn is_settled(&self) -> bool {
-        now().saturating_sub(self.started) > 60
+        self.confirmed || now().saturating_sub(self.started) > 60
     }
 }
 

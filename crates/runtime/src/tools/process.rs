@@ -200,6 +200,7 @@ impl Call<'_> {
             command: status.command.display(),
             started: status.started_ms / 1000,
             incarnation: self.runtime.link().await?.hello().incarnation.clone(),
+            confirmed: true,
             position: 0,
         })
     }
