@@ -21,6 +21,78 @@ pub enum PlaceErrorKind {
     Internal,
 }
 
+/// What is wrong with a backend, precisely enough to be told apart by a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Trouble {
+    /// The backend's program is not installed, or is none.
+    NoProgram,
+    /// The engine does not answer.
+    NoDaemon,
+    /// The engine or host answered, and refused us.
+    NotAllowed,
+    /// The image is not there and cannot be had.
+    NoImage,
+    /// A setting makes no sense.
+    BadSetting,
+    /// The place exists with other settings, and something runs in it.
+    OtherSettings,
+    /// There is no such container.
+    NoContainer,
+    /// The container or machine does not start.
+    DoesNotStart,
+    /// No space is left in the place.
+    DiskFull,
+    /// Nobody listens at that address.
+    Refused,
+    /// The host's name is not known.
+    UnknownHost,
+    /// The host did not answer in time.
+    NoAnswer,
+    /// The host does not accept our key.
+    AuthFailed,
+    /// The host's key is not the one that was seen before.
+    HostKeyChanged,
+    /// No folder of the place can hold the guest.
+    NoFolder,
+    /// A step took longer than it may.
+    TooSlow,
+    /// The connection ended or the engine is restarting: trying again may help.
+    Interrupted,
+}
+
+impl Trouble {
+    /// Returns the name programs see.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoProgram => "no_program",
+            Self::NoDaemon => "no_daemon",
+            Self::NotAllowed => "not_allowed",
+            Self::NoImage => "no_image",
+            Self::BadSetting => "bad_setting",
+            Self::OtherSettings => "other_settings",
+            Self::NoContainer => "no_container",
+            Self::DoesNotStart => "does_not_start",
+            Self::DiskFull => "disk_full",
+            Self::Refused => "refused",
+            Self::UnknownHost => "unknown_host",
+            Self::NoAnswer => "no_answer",
+            Self::AuthFailed => "auth_failed",
+            Self::HostKeyChanged => "host_key_changed",
+            Self::NoFolder => "no_folder",
+            Self::TooSlow => "too_slow",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    const fn kind(self) -> PlaceErrorKind {
+        match self {
+            Self::NoProgram | Self::BadSetting | Self::OtherSettings => PlaceErrorKind::Config,
+            _ => PlaceErrorKind::Unreachable,
+        }
+    }
+}
+
 /// Why a place could not be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -38,6 +110,22 @@ pub enum PlaceError {
     /// The guest's program could not be provided.
     #[error(transparent)]
     Bundle(#[from] BundleError),
+    /// The backend said no, or nothing.
+    #[error("{message}")]
+    Backend {
+        /// What is wrong.
+        trouble: Trouble,
+        /// What and why, for people.
+        message: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// The place is there, but no guest can run in it.
+    #[error("no guest can run here: {why}")]
+    NoGuest {
+        /// Why.
+        why: String,
+    },
     /// The guest did not start.
     #[error("the guest did not start: {message}")]
     Start {
@@ -86,11 +174,43 @@ impl From<SendError> for PlaceError {
 }
 
 impl PlaceError {
+    /// Builds an error of a backend.
+    pub fn backend(trouble: Trouble, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Backend {
+            trouble,
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+
+    /// Tells what is wrong with the backend, if that is where the fault lies.
+    pub const fn trouble(&self) -> Option<Trouble> {
+        match self {
+            Self::Backend { trouble, .. } => Some(*trouble),
+            _ => None,
+        }
+    }
+
+    /// Tells whether trying again soon may help: nothing was run, and nothing is wrong that a
+    /// person would have to fix.
+    pub const fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Self::Backend {
+                trouble: Trouble::Interrupted | Trouble::NoAnswer,
+                ..
+            } | Self::NoHello { .. }
+                | Self::Lost(_)
+        )
+    }
+
     /// Tells what the error means.
     pub const fn kind(&self) -> PlaceErrorKind {
         match self {
             Self::Setup { .. } | Self::Bundle(_) => PlaceErrorKind::Config,
-            Self::Start { .. }
+            Self::Backend { trouble, .. } => trouble.kind(),
+            Self::NoGuest { .. }
+            | Self::Start { .. }
             | Self::Unreachable { .. }
             | Self::NoHello { .. }
             | Self::Refused { .. } => PlaceErrorKind::Unreachable,
@@ -103,7 +223,7 @@ impl PlaceError {
     /// Returns what a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Setup { hint, .. } => Some(hint.clone()),
+            Self::Setup { hint, .. } | Self::Backend { hint, .. } => Some(hint.clone()),
             Self::Bundle(error) => error.hint(),
             Self::Start { .. } => Some(
                 "check that the folder allows executing programs, or set `EXOSHELL_HOME` to one \

@@ -9,9 +9,8 @@ use exoshell_mux::{Channel, ChannelSender, Connection, Item, Options, Role};
 use exoshell_wire::{
     Acknowledge, Act, Acted, EndSession, Events, Exec, ExecDone, ExecStarted, Follow, FollowAt,
     Frame, FrameDecoder, GuestHello, GuestInfo, HostHello, Kind, OpenSession, OutputRead,
-    PROTOCOL_VERSION, Preamble, PreambleScanner, ProcessEvent, ProcessStatus, Processes,
-    ReadOutput, Reply, Request, SessionEnded, SessionOpened, Start, Wait, Waited, WriteInput,
-    stream,
+    PROTOCOL_VERSION, ProcessEvent, ProcessStatus, Processes, ReadOutput, Reply, Request,
+    SessionEnded, SessionOpened, Start, Wait, Waited, WriteInput, stream,
 };
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -75,10 +74,7 @@ impl Link {
             .map_err(unreachable)?;
         pipe.writer.flush().await.map_err(unreachable)?;
         let mut decoder = FrameDecoder::default();
-        if let Some(nonce) = pipe.nonce.take() {
-            let early = skip_noise(&mut pipe, &nonce).await?;
-            decoder.extend(&early);
-        }
+        decoder.extend(&pipe.early);
         let hello = read_hello(&mut pipe, &mut decoder).await?;
         let early = decoder.buffer().to_vec();
         let mux = Options {
@@ -238,39 +234,6 @@ fn read_reply<T: DeserializeOwned>(body: &[u8]) -> Result<T, PlaceError> {
     let reply: Reply<T> =
         serde_json::from_slice(body).map_err(|e| PlaceError::Nonsense(e.to_string()))?;
     Ok(Result::from(reply)?)
-}
-
-/// Reads past whatever a place prints first.
-async fn skip_noise(pipe: &mut Pipe, nonce: &str) -> Result<Vec<u8>, PlaceError> {
-    let mut scanner = PreambleScanner::new(&Preamble::new(nonce));
-    let mut buffer = vec![0_u8; 8192];
-    loop {
-        let length = pipe.reader.read(&mut buffer).await.unwrap_or(0);
-        let fresh = buffer.get(..length).unwrap_or_default();
-        if length == 0 {
-            return Err(PlaceError::NoHello {
-                message: format!("the pipe ended; it said `{}`", readable(scanner.noise())),
-            });
-        }
-        match scanner.push(fresh) {
-            Ok(Some(rest)) => return Ok(rest),
-            Ok(None) => {}
-            Err(error) => {
-                return Err(PlaceError::NoHello {
-                    message: format!("{error}; it begins `{}`", readable(scanner.noise())),
-                });
-            }
-        }
-    }
-}
-
-/// Makes foreign bytes safe to print: control characters are neutralised, the length is capped.
-fn readable(bytes: &[u8]) -> String {
-    let cut = bytes.get(..bytes.len().min(400)).unwrap_or_default();
-    String::from_utf8_lossy(cut)
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
 }
 
 async fn read_hello(pipe: &mut Pipe, decoder: &mut FrameDecoder) -> Result<GuestHello, PlaceError> {

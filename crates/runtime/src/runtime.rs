@@ -126,7 +126,7 @@ impl Runtime {
     }
 
     pub(crate) fn lease_ms(&self) -> u64 {
-        self.inner.place.lease_ms()
+        millis(self.inner.place.life().lease)
     }
 
     /// Returns the link to the place, opening it if there is none. Concurrent callers share one
@@ -136,7 +136,11 @@ impl Runtime {
         if let Some(link) = slot.as_ref().filter(|link| link.is_open()) {
             return Ok(link.clone());
         }
-        let pipe = self.inner.place.open().await?;
+        let pipe = self
+            .inner
+            .place
+            .open(&exoshell_place::Progress::default())
+            .await?;
         let link = Link::open(pipe, &self.link_options()).await?;
         *slot = Some(link.clone());
         Ok(link)

@@ -14,7 +14,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use exoshell_place::bundle::{self, GuestBinary};
-use exoshell_place::{Pipe, Place, PlaceError, PlaceFuture};
+use exoshell_place::{
+    Check, Facts, Launched, Life, Pipe, Place, PlaceError, PlaceFuture, Progress,
+};
 use rustix::fs::FlockOperation;
 use sha2::{Digest as _, Sha256};
 use tokio::net::UnixStream;
@@ -30,6 +32,7 @@ pub struct LocalPlace {
     run_dir: PathBuf,
     guest_dir: Option<PathBuf>,
     exit_after: Option<Duration>,
+    linger: bool,
 }
 
 impl LocalPlace {
@@ -41,7 +44,15 @@ impl LocalPlace {
             home,
             guest_dir: None,
             exit_after: None,
+            linger: true,
         }
+    }
+
+    /// Tells whether the guest stays when its last host is gone.
+    #[must_use]
+    pub const fn with_linger(mut self, linger: bool) -> Self {
+        self.linger = linger;
+        self
     }
 
     /// Takes guests from this folder instead of the built-in one.
@@ -201,6 +212,12 @@ impl LocalPlace {
     }
 }
 
+fn launch_failed(error: &io::Error) -> PlaceError {
+    PlaceError::Start {
+        message: error.to_string(),
+    }
+}
+
 fn nobody_listens(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -234,12 +251,51 @@ impl Place for LocalPlace {
         "local"
     }
 
-    fn open(&self) -> PlaceFuture<'_, Pipe> {
+    fn life(&self) -> Life {
+        Life {
+            // A local pipe ends only when its host does, and what the host asked for ends with
+            // it. It reports its own end, too.
+            lease: Duration::ZERO,
+            heartbeat: None,
+            linger: self.linger,
+            session: None,
+        }
+    }
+
+    fn open<'a>(&'a self, _progress: &'a Progress) -> PlaceFuture<'a, Pipe> {
         Box::pin(async { self.ensure().await.map(pipe) })
     }
 
     fn open_existing(&self) -> PlaceFuture<'_, Option<Pipe>> {
         Box::pin(async { Ok(self.connect().await.ok().map(pipe)) })
+    }
+
+    fn launch<'a>(&'a self, words: &'a [String]) -> PlaceFuture<'a, Launched> {
+        Box::pin(async move { Launched::program(words).map_err(|error| launch_failed(&error)) })
+    }
+
+    fn inspect(&self) -> PlaceFuture<'_, Facts> {
+        Box::pin(async { Ok(Facts::default()) })
+    }
+
+    fn destroy(&self) -> PlaceFuture<'_, ()> {
+        self.sweep()
+    }
+
+    fn check(&self) -> PlaceFuture<'_, Vec<Check>> {
+        Box::pin(async {
+            let folder = format!("{}", self.home.display());
+            Ok(vec![match self.ensure().await {
+                Ok(_) => Check::fine("guest", format!("answers, in `{folder}`")),
+                Err(error) => Check::broken(
+                    "guest",
+                    error.to_string(),
+                    error.hint().unwrap_or_else(|| {
+                        "set `EXOSHELL_HOME` to a folder that you can write".to_owned()
+                    }),
+                ),
+            }])
+        })
     }
 
     fn sweep(&self) -> PlaceFuture<'_, ()> {
@@ -258,10 +314,5 @@ impl Place for LocalPlace {
             drop(lock);
             Ok(())
         })
-    }
-
-    fn lease_ms(&self) -> u64 {
-        // A local pipe ends only when its host does, and what the host asked for ends with it.
-        0
     }
 }

@@ -1,0 +1,51 @@
+//! A program of the place, started for its standard streams.
+
+use std::io;
+use std::process::Stdio;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::process::Command;
+
+/// A program under way in a place. Dropping it ends the program as far as its backend can.
+pub struct Launched {
+    /// Its stdin; shutting it down is its end.
+    pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Its stdout.
+    pub stdout: Box<dyn AsyncRead + Send + Unpin>,
+    /// Its stderr.
+    pub stderr: Box<dyn AsyncRead + Send + Unpin>,
+    /// Kept as long as the program shall live: usually the local client process.
+    pub keep: Box<dyn Send>,
+}
+
+impl std::fmt::Debug for Launched {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Launched").finish_non_exhaustive()
+    }
+}
+
+impl Launched {
+    /// Starts a program of this machine, which may be the client of another one. It is killed
+    /// when this is dropped.
+    ///
+    /// Must be called inside a tokio runtime.
+    pub fn program(words: &[String]) -> io::Result<Self> {
+        let [program, arguments @ ..] = words else {
+            return Err(io::Error::other("no program was given"));
+        };
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let missing = || io::Error::other("a standard stream of the program is missing");
+        Ok(Self {
+            stdin: Box::new(child.stdin.take().ok_or_else(missing)?),
+            stdout: Box::new(child.stdout.take().ok_or_else(missing)?),
+            stderr: Box::new(child.stderr.take().ok_or_else(missing)?),
+            keep: Box::new(child),
+        })
+    }
+}
