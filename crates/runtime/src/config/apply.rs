@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::error::{ConfigError, Site};
-use super::keys::{KEYS, Key};
+use super::keys::{self, Key};
 use super::locate::Anchor;
 use super::resolved::{Resolved, Source};
 use super::schema::Config;
@@ -39,7 +39,7 @@ pub(super) struct Layer<'a> {
 impl Layer<'_> {
     /// Checks every value the layer has and puts it in place.
     pub(super) fn apply(mut self, resolved: &mut Resolved) -> Result<(), ConfigError> {
-        for key in KEYS {
+        for key in keys::all() {
             if self.apply_key(key, resolved)? {
                 resolved.sources.insert(key.name, self.origin.source(key));
             }
@@ -73,6 +73,39 @@ impl Layer<'_> {
                 let valid = (*min..=*max).contains(&given).then_some(given);
                 *target(resolved) = valid.ok_or_else(|| origin.bad(key, &given.to_string()))?;
             }
+            Slot::Amount {
+                min,
+                max,
+                layer,
+                target,
+            } => {
+                let Some(given) = layer(config).take() else {
+                    return Ok(false);
+                };
+                let valid = (*min..=*max).contains(&given).then_some(given);
+                *target(resolved) = valid.ok_or_else(|| origin.bad(key, &given.to_string()))?;
+            }
+            Slot::Text { layer, target } => {
+                let Some(given) = layer(config).take() else {
+                    return Ok(false);
+                };
+                if given.chars().any(char::is_control) {
+                    return Err(origin.bad(key, &given));
+                }
+                if given.is_empty() {
+                    return Ok(false);
+                }
+                *target(resolved) = Some(given);
+            }
+            Slot::Words { layer, target } => {
+                let Some(given) = layer(config).take() else {
+                    return Ok(false);
+                };
+                if let Some(bad) = given.iter().find(|word| word.contains('\0')) {
+                    return Err(origin.bad(key, bad));
+                }
+                *target(resolved) = given;
+            }
             Slot::Switch { layer, target } => {
                 let Some(given) = layer(config).take() else {
                     return Ok(false);
@@ -93,12 +126,18 @@ impl Layer<'_> {
                 *target(resolved) = Some(self.anchor.resolve(&given)?);
             }
             Slot::Choice(choice) => return Ok((choice.apply)(config, resolved)),
-            Slot::Variables { layer, target } => {
+            Slot::Variables {
+                strict,
+                layer,
+                target,
+            } => {
                 let Some(given) = layer(config).take() else {
                     return Ok(false);
                 };
                 for (name, value) in &given {
-                    check_name(key, origin, name)?;
+                    if *strict {
+                        check_name(key, origin, name)?;
+                    }
                     if value.contains('\0') {
                         return Err(ConfigError::BadValue {
                             site: origin.site(key, Some(name)),
@@ -109,13 +148,19 @@ impl Layer<'_> {
                 }
                 *target(resolved) = given;
             }
-            Slot::Names { layer, target } => {
+            Slot::Names {
+                strict,
+                layer,
+                target,
+            } => {
                 let Some(given) = layer(config).take() else {
                     return Ok(false);
                 };
-                given
-                    .iter()
-                    .try_for_each(|name| check_name(key, origin, name))?;
+                if *strict {
+                    given
+                        .iter()
+                        .try_for_each(|name| check_name(key, origin, name))?;
+                }
                 *target(resolved) = given;
             }
         }
@@ -161,12 +206,7 @@ impl Origin<'_> {
 
 /// Refuses what no shell could export as a variable.
 fn check_name(key: &Key, origin: Origin<'_>, name: &str) -> Result<(), ConfigError> {
-    let starts_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    if starts_well
-        && name
-            .chars()
-            .all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-    {
+    if is_variable_name(name) {
         return Ok(());
     }
     Err(ConfigError::BadValue {
@@ -174,6 +214,14 @@ fn check_name(key: &Key, origin: Origin<'_>, name: &str) -> Result<(), ConfigErr
         value: shown(name),
         takes: "names of letters, digits and `_` that do not start with a digit".to_owned(),
     })
+}
+
+/// Tells whether a shell could export a variable of this name.
+pub(crate) fn is_variable_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
 fn is_unset(path: &Path, unset: &[&str]) -> bool {

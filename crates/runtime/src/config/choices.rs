@@ -10,6 +10,14 @@ pub enum Backend {
     /// Commands run on this machine, as this user.
     #[default]
     Local,
+    /// Commands run in a container of Docker, or of Podman where there is no Docker.
+    Docker,
+    /// Commands run in a container of Podman.
+    Podman,
+    /// Commands run on a remote host.
+    Ssh,
+    /// Commands run wherever a launcher of the user's leads.
+    Command,
 }
 
 /// Says what a session keeps from one call to the next.
@@ -67,7 +75,13 @@ pub(super) trait Named: Copy + 'static {
 }
 
 impl Named for Backend {
-    const ALL: &'static [Self] = &[Self::Local];
+    const ALL: &'static [Self] = &[
+        Self::Local,
+        Self::Docker,
+        Self::Podman,
+        Self::Ssh,
+        Self::Command,
+    ];
 
     fn name(self) -> &'static str {
         self.as_str()
@@ -98,10 +112,24 @@ impl Named for LogLevel {
 }
 
 impl Backend {
+    /// Returns every backend of this build.
+    pub const fn all() -> &'static [Self] {
+        Self::ALL
+    }
+
+    /// Finds a backend by its name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::from_name(name)
+    }
+
     /// Returns the name as it is written in the configuration.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Local => "local",
+            Self::Docker => "docker",
+            Self::Podman => "podman",
+            Self::Ssh => "ssh",
+            Self::Command => "command",
         }
     }
 }

@@ -33,6 +33,45 @@ pub const TERMINAL_LIFETIME_SECONDS: &str = "TERMINAL_LIFETIME_SECONDS";
 pub const TERMINAL_DISK_WARNING_GB: &str = "TERMINAL_DISK_WARNING_GB";
 /// Folder that batch work directories are made in (`places.sandbox_dir`).
 pub const TERMINAL_SANDBOX_DIR: &str = "TERMINAL_SANDBOX_DIR";
+/// Processors a container may use (`container.cpu`).
+pub const TERMINAL_CONTAINER_CPU: &str = "TERMINAL_CONTAINER_CPU";
+/// Megabytes of memory a container may use (`container.memory_mb`).
+pub const TERMINAL_CONTAINER_MEMORY: &str = "TERMINAL_CONTAINER_MEMORY";
+/// Megabytes a container's filesystem may grow by (`container.disk_mb`).
+pub const TERMINAL_CONTAINER_DISK: &str = "TERMINAL_CONTAINER_DISK";
+/// Whether `/root` and `/workspace` are kept (`container.persistent`).
+pub const TERMINAL_CONTAINER_PERSISTENT: &str = "TERMINAL_CONTAINER_PERSISTENT";
+/// Image of containers (`docker.image`).
+pub const TERMINAL_DOCKER_IMAGE: &str = "TERMINAL_DOCKER_IMAGE";
+/// Whether containers have a network (`docker.network`).
+pub const TERMINAL_DOCKER_NETWORK: &str = "TERMINAL_DOCKER_NETWORK";
+/// Mounts of containers, as a JSON list (`docker.volumes`).
+pub const TERMINAL_DOCKER_VOLUMES: &str = "TERMINAL_DOCKER_VOLUMES";
+/// Variables in containers, as a JSON object (`docker.env`).
+pub const TERMINAL_DOCKER_ENV: &str = "TERMINAL_DOCKER_ENV";
+/// Names of forwarded variables, as a JSON list (`docker.forward_env`).
+pub const TERMINAL_DOCKER_FORWARD_ENV: &str = "TERMINAL_DOCKER_FORWARD_ENV";
+/// Whether containers run as the calling user (`docker.run_as_host_user`).
+pub const TERMINAL_DOCKER_RUN_AS_HOST_USER: &str = "TERMINAL_DOCKER_RUN_AS_HOST_USER";
+/// Whether the caller's directory is mounted (`docker.mount_cwd`).
+pub const TERMINAL_DOCKER_MOUNT_CWD_TO_WORKSPACE: &str = "TERMINAL_DOCKER_MOUNT_CWD_TO_WORKSPACE";
+/// Further arguments of `docker run`, as a JSON list (`docker.extra_args`).
+pub const TERMINAL_DOCKER_EXTRA_ARGS: &str = "TERMINAL_DOCKER_EXTRA_ARGS";
+/// Whether containers stay for the next caller (`docker.persist`).
+pub const TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES: &str =
+    "TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES";
+/// Whether old containers of ours are removed (`docker.reaper`).
+pub const TERMINAL_DOCKER_ORPHAN_REAPER: &str = "TERMINAL_DOCKER_ORPHAN_REAPER";
+/// The client program of Docker or Podman (`docker.program`).
+pub const EXOSHELL_DOCKER_BINARY: &str = "EXOSHELL_DOCKER_BINARY";
+/// Remote host (`ssh.host`).
+pub const TERMINAL_SSH_HOST: &str = "TERMINAL_SSH_HOST";
+/// User on the remote host (`ssh.user`).
+pub const TERMINAL_SSH_USER: &str = "TERMINAL_SSH_USER";
+/// Port of the remote host (`ssh.port`).
+pub const TERMINAL_SSH_PORT: &str = "TERMINAL_SSH_PORT";
+/// Private key for the remote host (`ssh.key`).
+pub const TERMINAL_SSH_KEY: &str = "TERMINAL_SSH_KEY";
 
 /// The user's home folder, for `~` and the default of [`EXOSHELL_HOME`].
 pub const HOME: &str = "HOME";

@@ -2,14 +2,14 @@
 
 use super::env::Environment;
 use super::error::{ConfigError, Site};
-use super::keys::KEYS;
+use super::keys;
 use super::schema::Config;
 use super::secret::shown_value;
 
 /// Reads the variables of all keys; any other variable is not looked at.
 pub(super) fn read(environment: &Environment) -> Result<Config, ConfigError> {
     let mut config = Config::default();
-    for key in KEYS {
+    for key in keys::all() {
         let Some((name, value)) = key
             .variable
             .and_then(|name| Some((name, environment.get(name)?)))

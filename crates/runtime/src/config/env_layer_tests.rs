@@ -39,7 +39,7 @@ fn every_variable_sets_its_key() {
         Some(Path::new("/srv/dir/guests"))
     );
     assert_eq!(resolved.log.level, LogLevel::Debug);
-    for key in KEYS {
+    for key in keys::all() {
         let expected = key
             .variable
             .map_or("default".to_owned(), |name| format!("environment {name}"));
@@ -54,8 +54,7 @@ fn every_variable_sets_its_key() {
 
 #[test]
 fn an_empty_variable_is_as_good_as_none() {
-    let pairs: Vec<_> = KEYS
-        .iter()
+    let pairs: Vec<_> = keys::all()
         .filter_map(|key| Some((key.variable?, "")))
         .collect();
     let home = Home::new();
@@ -162,8 +161,8 @@ fn variables_of_backends_that_are_not_in_use_are_not_read() {
 
 proptest! {
     #[test]
-    fn no_value_of_a_variable_makes_loading_panic(index in 0..KEYS.len(), value in "\\PC{0,20}|-?[0-9.e]{1,12}") {
-        let Some(name) = KEYS[index].variable else { return Ok(()) };
+    fn no_value_of_a_variable_makes_loading_panic(index in 0..keys::all().count(), value in "\\PC{0,20}|-?[0-9.e]{1,12}") {
+        let Some(name) = keys::all().nth(index).unwrap().variable else { return Ok(()) };
         let environment = Environment::from_pairs([("HOME", "/none"), (name, &value)]).in_directory("/");
         if let Err(error) = Resolved::load(&environment, Config::default()) {
             prop_assert!(error.to_string().contains(name), "{}", error);

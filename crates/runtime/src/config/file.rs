@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{ConfigError, Site};
-use super::keys::{self, KEYS, Key};
+use super::keys::{self, Key};
 use super::nearest::nearest;
 use super::schema::Config;
 use super::secret::shown;
@@ -162,8 +162,8 @@ impl Reader<'_> {
     }
 
     fn unknown(&self, name: &Name<'_>, key: String) -> ConfigError {
-        let keys = KEYS.iter().map(|known| known.name);
-        let tables = KEYS.iter().map(|known| known.parts().0);
+        let keys = keys::all().map(|known| known.name);
+        let tables = keys::all().map(|known| known.parts().0);
         let closest = nearest(&key, keys.chain(tables));
         ConfigError::UnknownKey {
             path: self.path.to_owned(),

@@ -2,7 +2,7 @@
 //!
 //! Every setting has a built-in default, and three layers may speak over it, each one over those before: the file
 //! `config.toml`, the environment, and overrides from flags. [`Config`] is one such layer (every key optional), [`Resolved`] is
-//! what comes out: concrete types, and for each key where its value came from. Each key is declared once, in `keys.rs`; parsing, the
+//! what comes out: concrete types, and for each key where its value came from. Each key is declared once, in `keys/`; parsing, the
 //! list of known keys, the template and [`Resolved::show`] all follow that declaration.
 //!
 //! A program that embeds the runtime need not touch the environment: [`Resolved::new`] gives the defaults for a home folder and
@@ -18,6 +18,7 @@ mod file;
 mod keys;
 mod locate;
 mod nearest;
+mod places;
 mod resolved;
 mod schema;
 mod secret;
@@ -31,6 +32,10 @@ pub use credentials::{child_environment, is_stripped};
 pub use env::Environment;
 pub use error::{ConfigError, Site};
 pub use locate::Locations;
+pub use places::{Command, Container, DEFAULT_IMAGE, Docker, Ssh, Sync};
 pub use resolved::{Log, Places, Resolved, Setting, Source, Terminal};
-pub use schema::{Config, LogConfig, PlacesConfig, TerminalConfig};
+pub use schema::{
+    CommandConfig, Config, ContainerConfig, DockerConfig, LogConfig, PlacesConfig, SshConfig,
+    SyncConfig, TerminalConfig,
+};
 pub use secret::looks_secret;

@@ -13,8 +13,9 @@ use super::env::Environment;
 use super::env_layer;
 use super::error::ConfigError;
 use super::file;
-use super::keys::{KEYS, Key};
+use super::keys::{self, Key};
 use super::locate::{Anchor, Locations};
+use super::places::{Command, Container, Docker, Ssh, Sync};
 use super::schema::{Config, masked};
 
 /// Holds every setting with its final value, and where each came from.
@@ -28,6 +29,16 @@ pub struct Resolved {
     pub terminal: Terminal,
     /// How places live.
     pub places: Places,
+    /// What containers may use.
+    pub container: Container,
+    /// How Docker and Podman are used.
+    pub docker: Docker,
+    /// The remote host.
+    pub ssh: Ssh,
+    /// The launcher.
+    pub command: Command,
+    /// Files that remote places get.
+    pub sync: Sync,
     /// What is logged.
     pub log: Log,
     pub(super) sources: BTreeMap<&'static str, Source>,
@@ -125,6 +136,11 @@ impl Resolved {
             home,
             terminal: Terminal::default(),
             places: Places::default(),
+            container: Container::default(),
+            docker: Docker::default(),
+            ssh: Ssh::default(),
+            command: Command::default(),
+            sync: Sync::default(),
             log: Log::default(),
             sources: BTreeMap::new(),
         }
@@ -199,7 +215,7 @@ impl Resolved {
             value: key.slot.value(&mut copy),
             source: self.source(key.name).to_string(),
         };
-        KEYS.iter().map(setting).collect()
+        keys::all().map(setting).collect()
     }
 }
 

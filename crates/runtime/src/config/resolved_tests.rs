@@ -1,5 +1,6 @@
 use serde_json::json;
 
+use super::super::places::DEFAULT_IMAGE;
 use super::super::schema::{LogConfig, PlacesConfig, TerminalConfig};
 use super::super::testing::{Home, timeout};
 use super::*;
@@ -38,6 +39,32 @@ fn the_defaults_are_the_documented_ones() {
         ("places.linger", json!(true)),
         ("places.max_warm_shells", json!(64)),
         ("places.guest_dir", json!(null)),
+        ("container.cpu", json!(1)),
+        ("container.memory_mb", json!(5120)),
+        ("container.disk_mb", json!(51200)),
+        ("container.persistent", json!(false)),
+        ("docker.image", json!(DEFAULT_IMAGE)),
+        ("docker.container", json!(null)),
+        ("docker.program", json!(null)),
+        ("docker.network", json!(true)),
+        ("docker.volumes", json!([])),
+        ("docker.env", json!({})),
+        ("docker.forward_env", json!([])),
+        ("docker.run_as_host_user", json!(false)),
+        ("docker.mount_cwd", json!(false)),
+        ("docker.extra_args", json!([])),
+        ("docker.persist", json!(true)),
+        ("docker.reaper", json!(true)),
+        ("ssh.host", json!(null)),
+        ("ssh.user", json!(null)),
+        ("ssh.port", json!(0)),
+        ("ssh.key", json!(null)),
+        ("ssh.options", json!([])),
+        ("command.launch", json!([])),
+        ("command.put", json!([])),
+        ("command.destroy", json!([])),
+        ("command.guest_path", json!(null)),
+        ("sync.paths", json!([])),
         ("log.level", json!("warn")),
     ];
     assert_eq!(shown, expected);
@@ -116,6 +143,7 @@ fn a_program_can_configure_everything_without_the_environment() {
         log: LogConfig {
             level: Some(LogLevel::Off),
         },
+        ..Config::default()
     };
     let resolved = Resolved::from_config("/h", config).unwrap();
     let mut expected = Resolved::new("/h");

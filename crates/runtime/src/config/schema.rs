@@ -19,6 +19,16 @@ pub struct Config {
     pub terminal: TerminalConfig,
     /// Table `[places]`.
     pub places: PlacesConfig,
+    /// Table `[container]`.
+    pub container: ContainerConfig,
+    /// Table `[docker]`.
+    pub docker: DockerConfig,
+    /// Table `[ssh]`.
+    pub ssh: SshConfig,
+    /// Table `[command]`.
+    pub command: CommandConfig,
+    /// Table `[sync]`.
+    pub sync: SyncConfig,
     /// Table `[log]`.
     pub log: LogConfig,
 }
@@ -75,6 +85,88 @@ pub struct PlacesConfig {
     pub guest_dir: Option<PathBuf>,
 }
 
+/// Holds what one layer says about what containers may use; see [`Container`](super::Container).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ContainerConfig {
+    /// Processors.
+    pub cpu: Option<f64>,
+    /// Megabytes of memory.
+    pub memory_mb: Option<usize>,
+    /// Megabytes the filesystem may grow by.
+    pub disk_mb: Option<usize>,
+    /// Whether `/root` and `/workspace` are kept on this machine.
+    pub persistent: Option<bool>,
+}
+
+/// Holds what one layer says about Docker and Podman; see [`Docker`](super::Docker).
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DockerConfig {
+    /// Image of new containers.
+    pub image: Option<String>,
+    /// A container that exists.
+    pub container: Option<String>,
+    /// The client program.
+    pub program: Option<PathBuf>,
+    /// Whether there is a network.
+    pub network: Option<bool>,
+    /// Mounts.
+    pub volumes: Option<Vec<String>>,
+    /// Variables of commands.
+    pub env: Option<BTreeMap<String, String>>,
+    /// Names of forwarded variables.
+    pub forward_env: Option<Vec<String>>,
+    /// Whether to run as the calling user.
+    pub run_as_host_user: Option<bool>,
+    /// Whether the caller's directory is mounted.
+    pub mount_cwd: Option<bool>,
+    /// Further arguments of `docker run`.
+    pub extra_args: Option<Vec<String>>,
+    /// Whether containers stay for the next caller.
+    pub persist: Option<bool>,
+    /// Whether old containers of ours are removed.
+    pub reaper: Option<bool>,
+}
+
+/// Holds what one layer says about remote hosts; see [`Ssh`](super::Ssh).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SshConfig {
+    /// Host name or alias.
+    pub host: Option<String>,
+    /// User name.
+    pub user: Option<String>,
+    /// Port.
+    pub port: Option<usize>,
+    /// Private key.
+    pub key: Option<PathBuf>,
+    /// Further options.
+    pub options: Option<Vec<String>>,
+}
+
+/// Holds what one layer says about a launcher; see [`Command`](super::Command).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CommandConfig {
+    /// Starts a program in the place.
+    pub launch: Option<Vec<String>>,
+    /// Copies a file to the place.
+    pub put: Option<Vec<String>>,
+    /// Removes the place.
+    pub destroy: Option<Vec<String>>,
+    /// Where the guest is in the place.
+    pub guest_path: Option<String>,
+}
+
+/// Holds what one layer says about files for remote places; see [`Sync`](super::Sync).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SyncConfig {
+    /// Files and folders.
+    pub paths: Option<Vec<String>>,
+}
+
 /// Holds what one layer says about logging.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -114,6 +206,41 @@ impl fmt::Debug for TerminalConfig {
             .field("env", &env.as_ref().map(masked))
             .field("env_remove", env_remove)
             .field("env_pass", env_pass)
+            .finish()
+    }
+}
+
+impl fmt::Debug for DockerConfig {
+    // Destructured, so that a new field cannot be forgotten.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            image,
+            container,
+            program,
+            network,
+            volumes,
+            env,
+            forward_env,
+            run_as_host_user,
+            mount_cwd,
+            extra_args,
+            persist,
+            reaper,
+        } = self;
+        formatter
+            .debug_struct("DockerConfig")
+            .field("image", image)
+            .field("container", container)
+            .field("program", program)
+            .field("network", network)
+            .field("volumes", volumes)
+            .field("env", &env.as_ref().map(masked))
+            .field("forward_env", forward_env)
+            .field("run_as_host_user", run_as_host_user)
+            .field("mount_cwd", mount_cwd)
+            .field("extra_args", extra_args)
+            .field("persist", persist)
+            .field("reaper", reaper)
             .finish()
     }
 }

@@ -37,6 +37,24 @@ pub(super) enum Slot {
         layer: Layer<usize>,
         target: Target<usize>,
     },
+    /// A number that need not be whole.
+    Amount {
+        min: f64,
+        max: f64,
+        layer: Layer<f64>,
+        target: Target<f64>,
+    },
+    /// A word or name; empty means that nothing was given.
+    Text {
+        layer: Layer<String>,
+        target: Target<Option<String>>,
+    },
+    /// A list of words. An entry that is no string is kept as it is written, for whoever uses the
+    /// list to pass over.
+    Words {
+        layer: Layer<Vec<String>>,
+        target: Target<Vec<String>>,
+    },
     /// Yes or no.
     Switch {
         layer: Layer<bool>,
@@ -50,13 +68,16 @@ pub(super) enum Slot {
     },
     /// One of a few names.
     Choice(Choice),
-    /// Environment variables with values.
+    /// Environment variables with values. Where it is not strict, bad names are left to whoever
+    /// uses them.
     Variables {
+        strict: bool,
         layer: Layer<BTreeMap<String, String>>,
         target: Target<BTreeMap<String, String>>,
     },
-    /// Names of environment variables.
+    /// Names of environment variables, likewise.
     Names {
+        strict: bool,
         layer: Layer<Vec<String>>,
         target: Target<Vec<String>>,
     },
@@ -97,6 +118,9 @@ impl Slot {
                 format!("a number of seconds from {min} to {MAX_SECONDS} (10 years)")
             }
             Self::Count { min, max, .. } => format!("a whole number from {min} to {max}"),
+            Self::Amount { min, max, .. } => format!("a number from {min} to {max}"),
+            Self::Text { .. } => "a line of text".to_owned(),
+            Self::Words { .. } => "a list of strings".to_owned(),
             Self::Switch { .. } => "`true` or `false`".to_owned(),
             Self::Folder { .. } => "a path".to_owned(),
             Self::Choice(choice) => {
@@ -127,8 +151,16 @@ impl Slot {
             Self::Seconds { layer, .. } => put(text.parse().ok(), layer(config)),
             Self::Count { layer, .. } => put(text.parse().ok(), layer(config)),
             Self::Switch { layer, .. } => put(switch(text), layer(config)),
+            Self::Amount { layer, .. } => put(text.parse().ok(), layer(config)),
+            Self::Text { layer, .. } => put(Some(text.to_owned()), layer(config)),
             Self::Choice(choice) => (choice.read)(text, config),
-            Self::Folder { .. } | Self::Variables { .. } | Self::Names { .. } => false,
+            Self::Words { layer, .. } => put(words(text), layer(config)),
+            Self::Names { layer, .. } => {
+                let names = words(text).or_else(|| Some(listed(text)));
+                put(names, layer(config))
+            }
+            Self::Variables { layer, .. } => put(variables(text), layer(config)),
+            Self::Folder { .. } => false,
         }
     }
 
@@ -154,6 +186,39 @@ impl Slot {
                 let parsed = usize::from_str_radix(number.as_str(), number.radix());
                 *layer(config) =
                     Some(parsed.map_err(|_far_out| Mismatch::Value(number.to_string()))?);
+            }
+            (Self::Amount { layer, .. }, DeValue::Integer(number)) => {
+                *layer(config) = Some(number.as_str().parse().unwrap_or(f64::NAN));
+            }
+            (Self::Amount { layer, .. }, DeValue::Float(number)) => {
+                *layer(config) = Some(number.as_str().parse().unwrap_or(f64::NAN));
+            }
+            (Self::Text { layer, .. }, DeValue::String(text)) => {
+                *layer(config) = Some(text.to_string());
+            }
+            (
+                Self::Words { layer, .. }
+                | Self::Names {
+                    strict: false,
+                    layer,
+                    ..
+                },
+                DeValue::Array(items),
+            ) => {
+                *layer(config) = Some(items.iter().map(|item| literal(item.get_ref())).collect());
+            }
+            (
+                Self::Variables {
+                    strict: false,
+                    layer,
+                    ..
+                },
+                DeValue::Table(table),
+            ) => {
+                let pair = |(name, value): (&Spanned<Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
+                    (name.get_ref().to_string(), literal(value.get_ref()))
+                };
+                *layer(config) = Some(table.iter().map(pair).collect());
             }
             (Self::Switch { layer, .. }, DeValue::Boolean(value)) => *layer(config) = Some(*value),
             (Self::Folder { layer, .. }, DeValue::String(path)) => {
@@ -198,6 +263,9 @@ impl Slot {
         match self {
             Self::Seconds { target, .. } => seconds(*target(resolved)),
             Self::Count { target, .. } => Value::from(*target(resolved)),
+            Self::Amount { target, .. } => number(*target(resolved)),
+            Self::Text { target, .. } => target(resolved).clone().map_or(Value::Null, Value::from),
+            Self::Words { target, .. } => Value::from(target(resolved).clone()),
             Self::Switch { target, .. } => Value::from(*target(resolved)),
             Self::Folder { target, .. } => target(resolved)
                 .as_deref()
@@ -217,6 +285,55 @@ fn put<T>(parsed: Option<T>, layer: &mut Option<T>) -> bool {
     let valid = parsed.is_some();
     *layer = parsed;
     valid
+}
+
+/// Returns a TOML value as text: a string as it is, anything else as it is written.
+fn literal(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => text.to_string(),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(value) => value.to_string(),
+        other => format!("({})", type_name(other)),
+    }
+}
+
+/// Reads a list of words from the environment: JSON.
+fn words(text: &str) -> Option<Vec<String>> {
+    let items: Vec<Value> = serde_json::from_str(text).ok()?;
+    Some(items.iter().map(json_literal).collect())
+}
+
+/// Reads a list of names separated by commas.
+fn listed(text: &str) -> Vec<String> {
+    text.split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Reads variables from the environment: a JSON object.
+fn variables(text: &str) -> Option<BTreeMap<String, String>> {
+    let pairs: BTreeMap<String, Value> = serde_json::from_str(text).ok()?;
+    Some(
+        pairs
+            .into_iter()
+            .map(|(name, value)| (name, json_literal(&value)))
+            .collect(),
+    )
+}
+
+fn json_literal(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Returns a number as people write it: a whole one without a fraction.
+fn number(value: f64) -> Value {
+    let text = value.to_string();
+    serde_json::from_str(&text).unwrap_or_else(|_not_a_number| Value::from(text))
 }
 
 /// Reads yes or no in the ways people write it in the environment.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::keys::KEYS;
+use super::keys;
 use super::resolved::Resolved;
 use super::schema::Config;
 
@@ -19,7 +19,7 @@ impl Config {
         let mut text = HEADER.to_owned();
         let mut defaults = Resolved::new("");
         let mut current = "";
-        for key in KEYS {
+        for key in keys::all() {
             let (table, name) = key.parts();
             // Writing to a String cannot fail.
             if table != current {

@@ -39,7 +39,7 @@ fn the_template_without_comment_marks_gives_exactly_the_defaults() {
 fn the_template_has_every_key_with_its_help() {
     let text = uncommented();
     let table: toml::Table = text.parse().unwrap();
-    for key in KEYS {
+    for key in keys::all() {
         let (group, name) = key.parts();
         assert!(table[group].get(name).is_some(), "{}", key.name);
         assert!(text.contains(&format!("# {}", key.help)), "{}", key.name);
