@@ -102,7 +102,11 @@ impl Layer<'_> {
                     return Ok(false);
                 };
                 if let Some(bad) = given.iter().find(|word| word.contains('\0')) {
-                    return Err(origin.bad(key, bad));
+                    return Err(ConfigError::BadValue {
+                        site: origin.site(key, None),
+                        value: shown(bad),
+                        takes: "a list of strings without NUL".to_owned(),
+                    });
                 }
                 *target(resolved) = given;
             }

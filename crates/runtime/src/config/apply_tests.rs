@@ -138,3 +138,119 @@ fn a_nul_is_refused_where_the_system_could_not_take_it() {
         "{text}"
     );
 }
+
+#[test]
+fn an_amount_out_of_range_is_refused_in_every_layer() {
+    let takes = "it takes a number from 0 to 100000";
+    for value in ["-0.5", "100001", "inf", "NaN"] {
+        let text = Home::new()
+            .load(&[("TERMINAL_CONTAINER_CPU", value)])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            text.starts_with("environment variable `TERMINAL_CONTAINER_CPU` is `")
+                && text.ends_with(takes),
+            "{text}"
+        );
+    }
+    for value in ["-1", "1e9", "nan", "-inf", "99999999999999999999"] {
+        let home = Home::with_file(&format!("container.cpu = {value}"));
+        let text = home.load(&[]).unwrap_err().to_string();
+        assert!(
+            text.starts_with("`container.cpu` (`") && text.ends_with(takes),
+            "{value}: {text}"
+        );
+    }
+    for (value, cpu) in [("0", 0.0), ("100000", 100_000.0)] {
+        let resolved = Home::new()
+            .load(&[("TERMINAL_CONTAINER_CPU", value)])
+            .unwrap();
+        assert!((resolved.container.cpu - cpu).abs() < f64::EPSILON);
+    }
+}
+
+#[test]
+fn a_port_that_no_host_has_is_refused() {
+    let text = Home::with_file("ssh.port = 65536")
+        .load(&[])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        text.ends_with("is `65536`, it takes a whole number from 0 to 65535"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_empty_text_leaves_what_was_there() {
+    let home = Home::with_file("ssh.host = 'build.example'\nssh.user = ''\ndocker.image = ''");
+    let resolved = home.load(&[("TERMINAL_SSH_HOST", "  ")]).unwrap();
+    assert_eq!(resolved.ssh.host.as_deref(), Some("build.example"));
+    assert_eq!(resolved.ssh.user, None);
+    assert_eq!(
+        resolved.docker.image,
+        Resolved::new("/h").docker.image,
+        "the default image stays"
+    );
+    assert_eq!(resolved.source("docker.image").to_string(), "default");
+}
+
+#[test]
+fn a_text_of_more_than_one_line_is_refused() {
+    for (value, shown) in [
+        ("a\\nb", "a\\nb"),
+        ("a\\u0000b", "a\\0b"),
+        ("\\u001b[m", "\\u{1b}[m"),
+    ] {
+        let text = Home::with_file(&format!("ssh.host = \"{value}\""))
+            .load(&[])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            text.ends_with(&format!("line 1) is `{shown}`, it takes a line of text")),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_nul_in_a_word_is_refused() {
+    let error = Home::new()
+        .load(&[("TERMINAL_DOCKER_EXTRA_ARGS", r#"["-v", "a\u0000b"]"#)])
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "environment variable `TERMINAL_DOCKER_EXTRA_ARGS` is `a\\0b`, it takes a list of strings without NUL"
+    );
+    let text = Home::with_file("command.launch = [\"a\\u0000\"]")
+        .load(&[])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        text.ends_with("line 1) is `a\\0`, it takes a list of strings without NUL"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_nul_in_a_variable_of_containers_is_refused_without_showing_secrets() {
+    let error = Home::new()
+        .load(&[("TERMINAL_DOCKER_ENV", r#"{"A_TOKEN": "hunter\u00002"}"#)])
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "environment variable `TERMINAL_DOCKER_ENV` is `***`, it takes a string without NUL"
+    );
+}
+
+#[test]
+fn bad_names_are_kept_for_whoever_uses_the_list() {
+    let home = Home::with_file(
+        "[docker]\nforward_env = ['A B', '', 'C']\nenv = { '1A' = 'x', 'A=B' = 'y' }",
+    );
+    let docker = home.load(&[]).unwrap().docker;
+    assert_eq!(docker.forward_env, ["A B", "", "C"]);
+    let expected = [("1A", "x"), ("A=B", "y")];
+    let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(docker.env, expected.into());
+}

@@ -4,7 +4,8 @@ use super::env::Environment;
 use super::error::{ConfigError, Site};
 use super::keys;
 use super::schema::Config;
-use super::secret::shown_value;
+use super::secret::{HIDDEN, shown_value};
+use super::slot::Slot;
 
 /// Reads the variables of all keys; any other variable is not looked at.
 pub(super) fn read(environment: &Environment) -> Result<Config, ConfigError> {
@@ -21,8 +22,12 @@ pub(super) fn read(environment: &Environment) -> Result<Config, ConfigError> {
                 site: Site::Variable {
                     name: name.to_owned(),
                 },
-                value: shown_value(name, value),
-                takes: key.slot.takes(),
+                value: match key.slot {
+                    // Nobody knows which part of it would be a secret.
+                    Slot::Variables { .. } => HIDDEN.to_owned(),
+                    _ => shown_value(name, value),
+                },
+                takes: key.slot.takes_as_text(),
             });
         }
     }

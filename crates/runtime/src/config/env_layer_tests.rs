@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::choices::LogLevel;
+use super::super::choices::{Backend, LogLevel};
+use super::super::places::{Container, Docker, Ssh};
 use super::super::resolved::Resolved;
 use super::super::testing::Home;
 use super::*;
@@ -11,7 +12,7 @@ use super::*;
 #[test]
 fn every_variable_sets_its_key() {
     let pairs = [
-        ("TERMINAL_ENV", "local"),
+        ("TERMINAL_ENV", "Docker"),
         ("TERMINAL_CWD", "/c"),
         ("TERMINAL_TIMEOUT", " 1.5 "),
         ("TERMINAL_MAX_FOREGROUND_TIMEOUT", "7"),
@@ -20,10 +21,60 @@ fn every_variable_sets_its_key() {
         ("TERMINAL_SANDBOX_DIR", "~/s"),
         ("EXOSHELL_BATCH", "YES"),
         ("EXOSHELL_GUEST_DIR", "guests"),
+        ("TERMINAL_CONTAINER_CPU", "0.5"),
+        ("TERMINAL_CONTAINER_MEMORY", "10"),
+        ("TERMINAL_CONTAINER_DISK", "11"),
+        ("TERMINAL_CONTAINER_PERSISTENT", "on"),
+        ("TERMINAL_DOCKER_IMAGE", " debian:12 "),
+        ("EXOSHELL_DOCKER_BINARY", "~/bin/docker"),
+        ("TERMINAL_DOCKER_NETWORK", "no"),
+        ("TERMINAL_DOCKER_VOLUMES", r#"["/a:/b:ro"]"#),
+        ("TERMINAL_DOCKER_ENV", r#"{"A": "a b"}"#),
+        ("TERMINAL_DOCKER_FORWARD_ENV", r#"["B", "C"]"#),
+        ("TERMINAL_DOCKER_RUN_AS_HOST_USER", "1"),
+        ("TERMINAL_DOCKER_MOUNT_CWD_TO_WORKSPACE", "true"),
+        ("TERMINAL_DOCKER_EXTRA_ARGS", r#"["--init"]"#),
+        ("TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES", "false"),
+        ("TERMINAL_DOCKER_ORPHAN_REAPER", "off"),
+        ("TERMINAL_SSH_HOST", "build.example"),
+        ("TERMINAL_SSH_USER", "ada"),
+        ("TERMINAL_SSH_PORT", "2222"),
+        ("TERMINAL_SSH_KEY", "~/.ssh/id"),
         ("EXOSHELL_LOG", "DEBUG"),
         ("HOME", "/home/ada"),
     ];
     let resolved = Home::new().load(&pairs).unwrap();
+    let expected = Container {
+        cpu: 0.5,
+        memory_mb: 10,
+        disk_mb: 11,
+        persistent: true,
+    };
+    assert_eq!(resolved.container, expected);
+    let expected = Docker {
+        image: Some("debian:12".to_owned()),
+        container: None,
+        program: Some("/home/ada/bin/docker".into()),
+        network: false,
+        volumes: vec!["/a:/b:ro".to_owned()],
+        env: [("A".to_owned(), "a b".to_owned())].into(),
+        forward_env: vec!["B".to_owned(), "C".to_owned()],
+        run_as_host_user: true,
+        mount_cwd: true,
+        extra_args: vec!["--init".to_owned()],
+        persist: false,
+        reaper: false,
+    };
+    assert_eq!(resolved.docker, expected);
+    let expected = Ssh {
+        host: Some("build.example".to_owned()),
+        user: Some("ada".to_owned()),
+        port: 2222,
+        key: Some("/home/ada/.ssh/id".into()),
+        options: Vec::new(),
+    };
+    assert_eq!(resolved.ssh, expected);
+    assert_eq!(resolved.terminal.backend, Backend::Docker);
     assert_eq!(resolved.terminal.cwd.as_deref(), Some(Path::new("/c")));
     assert_eq!(resolved.terminal.timeout, Duration::from_millis(1500));
     assert_eq!(resolved.terminal.max_timeout, Duration::from_secs(7));
@@ -98,8 +149,28 @@ fn a_variable_that_does_not_parse_is_named_with_its_value_and_what_it_takes() {
         ),
         (
             "TERMINAL_ENV",
-            "docker",
-            "environment variable `TERMINAL_ENV` is `docker`, it takes `local`",
+            "dokcer",
+            "environment variable `TERMINAL_ENV` is `dokcer`, it takes `local`, `docker`, `podman`, `ssh` or `command`",
+        ),
+        (
+            "TERMINAL_CONTAINER_CPU",
+            "half",
+            "environment variable `TERMINAL_CONTAINER_CPU` is `half`, it takes a number from 0 to 100000",
+        ),
+        (
+            "TERMINAL_DOCKER_VOLUMES",
+            "/a:/b",
+            "environment variable `TERMINAL_DOCKER_VOLUMES` is `/a:/b`, it takes a list of strings, as JSON",
+        ),
+        (
+            "TERMINAL_DOCKER_EXTRA_ARGS",
+            "{}",
+            "environment variable `TERMINAL_DOCKER_EXTRA_ARGS` is `{}`, it takes a list of strings, as JSON",
+        ),
+        (
+            "TERMINAL_DOCKER_ENV",
+            r#"{"API_TOKEN": "hunter2""#,
+            "environment variable `TERMINAL_DOCKER_ENV` is `***`, it takes a table of variables, each a name with a string, as JSON",
         ),
         (
             "TERMINAL_TIMEOUT",
@@ -145,18 +216,79 @@ fn a_number_that_is_not_utf8_is_an_error() {
 }
 
 #[test]
-fn variables_of_backends_that_are_not_in_use_are_not_read() {
+fn variables_that_are_not_ours_are_not_read() {
     let pairs = [
-        ("TERMINAL_SSH_PORT", "many"),
-        ("TERMINAL_CONTAINER_CPU", "x"),
-        ("TERMINAL_DOCKER_VOLUMES", "{"),
+        ("TERMINAL_MODAL_IMAGE", "?"),
+        ("TERMINAL_DAYTONA_IMAGE", "{"),
         ("EXOSHELL_NEW", "?"),
+        ("TERMINAL_SSH_PORT_X", "many"),
     ];
     let home = Home::new();
     assert_eq!(
         home.load(&pairs).unwrap(),
         Resolved::new(home.folder.path())
     );
+}
+
+#[test]
+fn a_bad_value_is_an_error_even_if_its_backend_is_not_in_use() {
+    for name in [
+        "TERMINAL_SSH_PORT",
+        "TERMINAL_CONTAINER_MEMORY",
+        "TERMINAL_DOCKER_VOLUMES",
+    ] {
+        let error = Home::new()
+            .load(&[("TERMINAL_ENV", "local"), (name, "many")])
+            .unwrap_err();
+        assert!(
+            error.to_string().starts_with(&format!(
+                "environment variable `{name}` is `many`, it takes "
+            )),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn entries_that_are_no_strings_are_kept_as_they_are_written() {
+    let resolved = Home::new()
+        .load(&[
+            (
+                "TERMINAL_DOCKER_VOLUMES",
+                r#"["/a:/b", 7, null, {"x": [1]}]"#,
+            ),
+            ("TERMINAL_DOCKER_FORWARD_ENV", r#"["A", true, "1 B"]"#),
+            ("TERMINAL_DOCKER_ENV", r#"{"N": 1.50, "1 B": "x", "L": []}"#),
+        ])
+        .unwrap();
+    assert_eq!(
+        resolved.docker.volumes,
+        ["/a:/b", "7", "null", r#"{"x":[1]}"#]
+    );
+    assert_eq!(resolved.docker.forward_env, ["A", "true", "1 B"]);
+    let pairs = [("1 B", "x"), ("L", "[]"), ("N", "1.5")];
+    let expected = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(resolved.docker.env, expected.into());
+}
+
+#[test]
+fn names_can_also_be_separated_by_commas() {
+    let resolved = Home::new()
+        .load(&[("TERMINAL_DOCKER_FORWARD_ENV", " A, ,B,1x ")])
+        .unwrap();
+    assert_eq!(resolved.docker.forward_env, ["A", "B", "1x"]);
+}
+
+#[test]
+fn an_empty_list_takes_the_files_list_away() {
+    let home = Home::with_file("docker.volumes = ['/a:/b']\ndocker.env.A = 'a'");
+    let resolved = home
+        .load(&[
+            ("TERMINAL_DOCKER_VOLUMES", "[]"),
+            ("TERMINAL_DOCKER_ENV", "{}"),
+        ])
+        .unwrap();
+    assert!(resolved.docker.volumes.is_empty() && resolved.docker.env.is_empty());
 }
 
 proptest! {

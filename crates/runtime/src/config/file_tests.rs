@@ -13,7 +13,7 @@ fn error(text: &str) -> String {
 #[test]
 fn every_key_is_read_from_its_table() {
     let text = r#"
-        terminal.backend = "local"
+        terminal.backend = "SSH"
         terminal.cwd = "/w"
         terminal.timeout_seconds = 5
         terminal.max_timeout_seconds = 0x10
@@ -35,12 +35,44 @@ fn every_key_is_read_from_its_table() {
         linger = false
         max_warm_shells = 3
         guest_dir = "/g"
+        [container]
+        cpu = 1.5
+        memory_mb = 2_000
+        disk_mb = 0
+        persistent = true
+        [docker]
+        image = "debian:12"
+        container = "mine"
+        program = "/usr/bin/podman"
+        network = false
+        volumes = ["/a:/b"]
+        forward_env = ["D"]
+        run_as_host_user = true
+        mount_cwd = true
+        extra_args = ["--init"]
+        persist = false
+        reaper = false
+        [docker.env]
+        E = "e"
+        [ssh]
+        host = "build.example"
+        user = "ada"
+        port = 2222
+        key = "/k"
+        options = ["Compression=yes"]
+        [command]
+        launch = ["kubectl", "exec", "-i", "pod", "--"]
+        put = ["cp", "{source}", "{target}"]
+        destroy = ["rm"]
+        guest_path = "/opt/guest"
+        [sync]
+        paths = ["~/a:b:ro"]
         [log]
         level = "trace"
     "#;
     let expected = serde_json::json!({
         "terminal": {
-            "backend": "local", "cwd": "/w", "timeout_seconds": 5.0, "max_timeout_seconds": 16.0,
+            "backend": "ssh", "cwd": "/w", "timeout_seconds": 5.0, "max_timeout_seconds": 16.0,
             "kill_grace_seconds": 0.5, "output_limit_chars": 1000, "spill_limit_mb": 1, "login_timeout_seconds": 10.0,
             "persist": "reset", "env": {"C": "c"}, "env_remove": ["A"], "env_pass": ["B"],
         },
@@ -48,8 +80,24 @@ fn every_key_is_read_from_its_table() {
             "lifetime_seconds": 1.0, "session_ttl_seconds": 2.0, "batch": true, "sandbox_dir": "/s",
             "disk_warning_gb": 0, "linger": false, "max_warm_shells": 3, "guest_dir": "/g",
         },
+        "container": {"cpu": 1.5, "memory_mb": 2000, "disk_mb": 0, "persistent": true},
+        "docker": {
+            "image": "debian:12", "container": "mine", "program": "/usr/bin/podman", "network": false,
+            "volumes": ["/a:/b"], "env": {"E": "e"}, "forward_env": ["D"], "run_as_host_user": true,
+            "mount_cwd": true, "extra_args": ["--init"], "persist": false, "reaper": false,
+        },
+        "ssh": {"host": "build.example", "user": "ada", "port": 2222, "key": "/k", "options": ["Compression=yes"]},
+        "command": {
+            "launch": ["kubectl", "exec", "-i", "pod", "--"], "put": ["cp", "{source}", "{target}"],
+            "destroy": ["rm"], "guest_path": "/opt/guest",
+        },
+        "sync": {"paths": ["~/a:b:ro"]},
         "log": {"level": "trace"},
     });
+    for key in keys::all() {
+        let (table, name) = key.parts();
+        assert!(!expected[table][name].is_null(), "{}", key.name);
+    }
     assert_eq!(
         serde_json::to_value(parse(text).unwrap()).unwrap(),
         expected
@@ -83,10 +131,10 @@ fn an_unknown_key_is_named_with_its_line_and_the_closest_known_one() {
 
 #[test]
 fn an_unknown_key_like_no_other_names_no_other() {
-    let unknown = parse("[docker]\nimage = 'x'\n").unwrap_err();
+    let unknown = parse("[wormhole]\nimage = 'x'\n").unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "unknown key `docker` (`/x/config.toml` line 1)"
+        "unknown key `wormhole` (`/x/config.toml` line 1)"
     );
     assert_eq!(
         unknown.hint(),
@@ -173,6 +221,26 @@ fn a_wrong_type_is_named_with_what_was_found_and_what_is_taken() {
             "terminal.env_pass = ['A', {}]",
             "`terminal.env_pass[1]` (`/x/config.toml` line 1) is a table, it takes a string",
         ),
+        (
+            "container.cpu = '2'",
+            "`container.cpu` (`/x/config.toml` line 1) is a string, it takes a number from 0 to 100000",
+        ),
+        (
+            "docker.image = 12",
+            "`docker.image` (`/x/config.toml` line 1) is an integer, it takes a line of text",
+        ),
+        (
+            "command.launch = 'kubectl exec'",
+            "`command.launch` (`/x/config.toml` line 1) is a string, it takes a list of strings",
+        ),
+        (
+            "docker.forward_env = 'A'",
+            "`docker.forward_env` (`/x/config.toml` line 1) is a string, it takes a list of variable names",
+        ),
+        (
+            "docker.env = ['A']",
+            "`docker.env` (`/x/config.toml` line 1) is a list, it takes a table of variables, each a name with a string",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(error(text), expected, "{text}");
@@ -183,7 +251,7 @@ fn a_wrong_type_is_named_with_what_was_found_and_what_is_taken() {
 fn a_value_the_key_does_not_take_is_quoted() {
     assert_eq!(
         error("terminal.backend = \"do\\ncker\""),
-        "`terminal.backend` (`/x/config.toml` line 1) is `do\\ncker`, it takes `local`"
+        "`terminal.backend` (`/x/config.toml` line 1) is `do\\ncker`, it takes `local`, `docker`, `podman`, `ssh` or `command`"
     );
     assert_eq!(
         error("places.max_warm_shells = -1"),
@@ -193,6 +261,37 @@ fn a_value_the_key_does_not_take_is_quoted() {
         error("places.lifetime_seconds = 99999999999"),
         "`places.lifetime_seconds` (`/x/config.toml` line 1) is `99999999999`, it takes a number of seconds from 0.001 to 315360000 (10 years)"
     );
+}
+
+#[test]
+fn an_amount_is_whole_or_not_in_every_notation() {
+    for (text, expected) in [
+        ("2", 2.0),
+        ("0x10", 16.0),
+        ("0b11", 3.0),
+        ("1_000", 1000.0),
+        ("0.25", 0.25),
+        ("5e-1", 0.5),
+    ] {
+        let config = parse(&format!("container.cpu = {text}")).unwrap();
+        assert_eq!(config.container.cpu, Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn entries_that_are_no_strings_are_left_to_whoever_uses_them() {
+    let config = parse(
+        "[docker]\nvolumes = ['/a:/b', 1, 1.5, true, {}, []]\nforward_env = ['A', '1 B', 2]\nenv = { 'A B' = 'x', N = 1, T = {} }",
+    )
+    .unwrap();
+    assert_eq!(
+        serde_json::to_value(&config.docker).unwrap()["volumes"],
+        serde_json::json!(["/a:/b", "1", "1.5", "true", "(a table)", "(a list)"])
+    );
+    assert_eq!(config.docker.forward_env.unwrap(), ["A", "1 B", "2"]);
+    let pairs = [("A B", "x"), ("N", "1"), ("T", "(a table)")];
+    let expected = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(config.docker.env.unwrap(), expected.into());
 }
 
 #[test]
@@ -260,7 +359,7 @@ fn a_folder_in_place_of_the_file_cannot_be_read() {
 
 proptest! {
     #[test]
-    fn no_text_makes_the_parser_panic(text in "(\\[(terminal|places|log|env)\\]\n|[a-z_.]{1,9}|[ =\n'\"\\[\\]{}#é0-9.-]|true){0,30}") {
+    fn no_text_makes_the_parser_panic(text in "(\\[(terminal|places|container|docker|ssh|command|sync|log|env)\\]\n|[a-z_.]{1,9}|[ =\n'\"\\[\\]{}#é0-9.-]|true){0,30}") {
         if let Err(error) = parse(&text) {
             prop_assert!(!error.to_string().contains('\n'));
             prop_assert!(!error.hint().is_empty());

@@ -31,12 +31,15 @@ fn a_key_in_the_wrong_table_or_in_none_finds_the_key() {
     assert_eq!(guess("timeout_seconds"), Some("terminal.timeout_seconds"));
     assert_eq!(guess("places.backend"), Some("terminal.backend"));
     assert_eq!(guess("terminal.linger"), Some("places.linger"));
+    assert_eq!(guess("terminal.image"), Some("docker.image"));
+    assert_eq!(guess("docker.memory_mb"), Some("container.memory_mb"));
+    assert_eq!(guess("docker.options"), Some("ssh.options"));
 }
 
 #[test]
 fn a_key_that_is_like_nothing_finds_nothing() {
-    assert_eq!(guess("docker"), None);
-    assert_eq!(guess("terminal.image"), None);
+    assert_eq!(guess("wormhole"), None);
+    assert_eq!(guess("terminal.colour"), None);
     assert_eq!(guess("x"), None);
     assert_eq!(guess(""), None);
 }

@@ -129,6 +129,33 @@ fn secrets_in_configured_variables_are_never_shown() {
 }
 
 #[test]
+fn secrets_in_variables_of_containers_are_never_shown() {
+    let home = Home::with_file("[docker.env]\nMY_TOKEN = 'hunter2'\nLANG = 'C'");
+    let resolved = home.load(&[]).unwrap();
+    assert_eq!(resolved.docker.env["MY_TOKEN"], "hunter2");
+    let shown = resolved.show();
+    let setting = shown.iter().find(|setting| setting.key == "docker.env");
+    assert_eq!(
+        setting.unwrap().value,
+        json!({"LANG": "C", "MY_TOKEN": "***"})
+    );
+    let config = Config::parse("docker.env.MY_TOKEN = 'hunter2'", Path::new("t")).unwrap();
+    assert!(!format!("{resolved:?}{config:?}").contains("hunter2"));
+}
+
+#[test]
+fn an_amount_is_shown_as_people_write_it() {
+    for (text, expected) in [("2.0", json!(2)), ("0.5", json!(0.5)), ("0", json!(0))] {
+        let resolved = Home::with_file(&format!("container.cpu = {text}"))
+            .load(&[])
+            .unwrap();
+        let shown = resolved.show();
+        let setting = shown.iter().find(|setting| setting.key == "container.cpu");
+        assert_eq!(setting.unwrap().value, expected);
+    }
+}
+
+#[test]
 fn a_program_can_configure_everything_without_the_environment() {
     let config = Config {
         terminal: TerminalConfig {

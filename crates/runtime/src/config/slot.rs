@@ -137,6 +137,15 @@ impl Slot {
         }
     }
 
+    /// Returns what the key takes when it is set by the environment, for people.
+    pub(super) fn takes_as_text(&self) -> String {
+        let json = match self {
+            Self::Words { .. } | Self::Variables { .. } => ", as JSON",
+            _ => "",
+        };
+        self.takes() + json
+    }
+
     /// Reads the text of an environment variable into a layer; false = it does not parse.
     pub(super) fn read_text(&self, text: &OsStr, config: &mut Config) -> bool {
         if let Self::Folder { layer, .. } = self {
@@ -188,7 +197,12 @@ impl Slot {
                     Some(parsed.map_err(|_far_out| Mismatch::Value(number.to_string()))?);
             }
             (Self::Amount { layer, .. }, DeValue::Integer(number)) => {
-                *layer(config) = Some(number.as_str().parse().unwrap_or(f64::NAN));
+                let parsed = i32::from_str_radix(number.as_str(), number.radix());
+                *layer(config) = Some(
+                    parsed
+                        .map(f64::from)
+                        .map_err(|_far_out| Mismatch::Value(number.to_string()))?,
+                );
             }
             (Self::Amount { layer, .. }, DeValue::Float(number)) => {
                 *layer(config) = Some(number.as_str().parse().unwrap_or(f64::NAN));

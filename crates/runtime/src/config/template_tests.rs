@@ -32,6 +32,11 @@ fn the_template_without_comment_marks_gives_exactly_the_defaults() {
     let defaults = Resolved::new("/h");
     assert_eq!(resolved.terminal, defaults.terminal);
     assert_eq!(resolved.places, defaults.places);
+    assert_eq!(resolved.container, defaults.container);
+    assert_eq!(resolved.docker, defaults.docker);
+    assert_eq!(resolved.ssh, defaults.ssh);
+    assert_eq!(resolved.command, defaults.command);
+    assert_eq!(resolved.sync, defaults.sync);
     assert_eq!(resolved.log, defaults.log);
 }
 
