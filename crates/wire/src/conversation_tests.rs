@@ -129,6 +129,7 @@ fn hellos() -> Vec<Entry> {
         required: vec!["merge".into()],
         linger: true,
         max_warm_shells: Some(64),
+        heartbeat_ms: None,
     };
     let guest = GuestHello {
         version: 1,
