@@ -54,7 +54,7 @@ struct Lease {
     /// When it is over, while nobody is there.
     ends: Instant,
     audience: Arc<Audience>,
-    resumptions: mpsc::UnboundedReceiver<Resumption>,
+    resumptions: mpsc::Receiver<Resumption>,
     listed: Listed,
 }
 

@@ -20,6 +20,9 @@ const MAX_FINISHED: usize = 64;
 /// How many bytes of output are kept with them.
 const MAX_FINISHED_BYTES: usize = 4 * 1024 * 1024;
 
+/// How many hosts may wait for one command; more have to wait for their turn to wait.
+const MAX_WAITING: usize = 4;
+
 /// A host that wants to go on with a command, from where it is.
 #[derive(Debug)]
 pub(crate) struct Resumption {
@@ -41,7 +44,7 @@ impl Resumption {
 /// What can be taken up again.
 #[derive(Debug, Default)]
 pub(crate) struct Resumable {
-    running: HashMap<String, mpsc::UnboundedSender<Resumption>>,
+    running: HashMap<String, mpsc::Sender<Resumption>>,
     /// The oldest first.
     finished: VecDeque<(String, Arc<Finished>)>,
 }
@@ -78,8 +81,8 @@ pub(super) struct Listed {
 
 impl Listed {
     /// Lists a command.
-    pub(super) fn new(guest: &Arc<Guest>, id: &str) -> (Self, mpsc::UnboundedReceiver<Resumption>) {
-        let (sender, receiver) = mpsc::unbounded_channel();
+    pub(super) fn new(guest: &Arc<Guest>, id: &str) -> (Self, mpsc::Receiver<Resumption>) {
+        let (sender, receiver) = mpsc::channel(MAX_WAITING);
         guest.resumable(|all| all.running.insert(id.to_owned(), sender));
         let listed = Self {
             guest: Arc::clone(guest),
@@ -175,7 +178,7 @@ pub(crate) async fn resume(guest: &Guest, channel: Channel, request: Resume) {
         return finished.tell(resumption).await;
     }
     if let Some(running) = running {
-        if let Err(late) = running.send(resumption) {
+        if let Err(late) = running.send(resumption).await {
             late.0.refuse();
         }
         return;
