@@ -12,6 +12,7 @@ use exoshell_wire::{
 };
 use tokio::sync::{Notify, OnceCell};
 
+use crate::exec::resume::Resumable;
 use crate::process::journal::Journal;
 use crate::process::{ProcessTable, Shared};
 use crate::session::state::ShellState;
@@ -25,8 +26,14 @@ const DEFAULT_WARM: u32 = 64;
 /// How many ids of past commands are remembered, so that none runs twice.
 const REMEMBERED_IDS: usize = 4096;
 
+/// How many at most, however young they are.
+const MAX_REMEMBERED_IDS: usize = 65_536;
+
+/// How long an id is remembered at least: longer than any host tries again.
+const ID_MEMORY: Duration = Duration::from_secs(600);
+
 /// What this guest can do beyond the base protocol.
-const CAPABILITIES: &[&str] = &[];
+const CAPABILITIES: &[&str] = &["resume"];
 
 /// How often leases and lives are looked at while something is held.
 const TICK: Duration = Duration::from_secs(5);
@@ -67,8 +74,9 @@ struct Table {
     sessions: HashMap<String, Arc<SessionCell>>,
     runs: HashMap<String, Running>,
     processes: ProcessTable,
+    resumable: Resumable,
     past_ids: HashSet<String>,
-    past_order: VecDeque<String>,
+    past_order: VecDeque<(Instant, String)>,
     connections: u32,
     /// Since when nobody is connected.
     alone_since: Instant,
@@ -123,6 +131,7 @@ impl Guest {
                 sessions: HashMap::new(),
                 runs: HashMap::new(),
                 processes: ProcessTable::default(),
+                resumable: Resumable::default(),
                 past_ids: HashSet::new(),
                 past_order: VecDeque::new(),
                 connections: 0,
@@ -245,13 +254,19 @@ impl Guest {
                 format!("the command `{id}` was started before; it is not run twice"),
             ));
         }
-        table.past_order.push_back(id.to_owned());
-        if table.past_order.len() > REMEMBERED_IDS
-            && let Some(oldest) = table.past_order.pop_front()
-        {
-            table.past_ids.remove(&oldest);
-        }
+        table.past_order.push_back((Instant::now(), id.to_owned()));
+        table.forget_ids();
         Ok(())
+    }
+
+    /// Tells whether a command of this id was started before.
+    pub(crate) fn was_claimed(&self, id: &str) -> bool {
+        self.table().past_ids.contains(id)
+    }
+
+    /// Looks at, or changes, what can be taken up again.
+    pub(crate) fn resumable<T>(&self, look: impl FnOnce(&mut Resumable) -> T) -> T {
+        look(&mut self.table().resumable)
     }
 
     /// Lists a command as running for as long as the result is held.
@@ -474,6 +489,7 @@ impl Table {
     /// Gives up what is over its time.
     fn forget_old(&mut self, now: Instant) {
         self.processes.forget_old();
+        self.resumable.forget_old(now);
         let Self {
             sessions,
             processes,
@@ -495,6 +511,20 @@ impl Table {
         });
     }
 
+    /// Forgets the oldest ids, but none that a host may still try again.
+    fn forget_ids(&mut self) {
+        while let Some((since, _)) = self.past_order.front() {
+            let count = self.past_order.len();
+            let old = count > REMEMBERED_IDS && since.elapsed() >= ID_MEMORY;
+            if !old && count <= MAX_REMEMBERED_IDS {
+                return;
+            }
+            if let Some((_, oldest)) = self.past_order.pop_front() {
+                self.past_ids.remove(&oldest);
+            }
+        }
+    }
+
     /// Tells whether there was nothing to do for this long, whoever is connected.
     fn is_idle(&mut self, limit: Option<Duration>) -> bool {
         let Some(limit) = limit else {
@@ -508,7 +538,7 @@ impl Table {
 
     /// Tells whether nobody is connected and nothing is left to guard.
     fn is_alone(&self, limit: Duration) -> bool {
-        if self.connections > 0 || !self.runs.is_empty() {
+        if self.connections > 0 || !self.runs.is_empty() || self.resumable.has_unheard() {
             return false;
         }
         if !self.linger {
