@@ -77,6 +77,8 @@ async fn handle(guest: Arc<Guest>, channel: Channel, body: Vec<u8>) {
             return answer(channel, &Reply::<()>::Failed(failure));
         }
     };
+    // Who waits for events may wait for ever; that is nothing to do.
+    let _asked = (!matches!(request, Request::Events(_))).then(|| guest.request());
     match request {
         Request::Exec(request) => exec::serve(guest, channel, *request).await,
         Request::Start(request) => process::start_process(guest, channel, *request).await,

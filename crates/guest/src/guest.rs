@@ -39,9 +39,11 @@ const MIN_TICK: Duration = Duration::from_millis(50);
 pub(crate) struct Guest {
     /// The private folder: socket, lock, spilled output.
     pub(crate) dir: PathBuf,
+    /// Where sessions start when the host does not say.
+    home: Option<PathBuf>,
     incarnation: String,
     started: Instant,
-    exit_after: Duration,
+    limits: Limits,
     spawner: Spawner,
     shells: Option<Shells>,
     baseline: OnceCell<Arc<ShellState>>,
@@ -49,6 +51,15 @@ pub(crate) struct Guest {
     journal: Journal,
     /// Wakes the keeper when something ended.
     changed: Notify,
+}
+
+/// When the guest ends by itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// After this long with nobody connected and nothing to guard.
+    pub(crate) exit_after: Duration,
+    /// After this long with nothing to do, whoever is connected.
+    pub(crate) idle: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -61,6 +72,10 @@ struct Table {
     connections: u32,
     /// Since when nobody is connected.
     alone_since: Instant,
+    /// How many requests are being answered.
+    requests: u32,
+    /// When there was something to do last.
+    busy_at: Instant,
     linger: bool,
     max_warm: u32,
     stopping: bool,
@@ -87,7 +102,8 @@ impl Guest {
     pub(crate) fn new(
         dir: PathBuf,
         spawner: Spawner,
-        exit_after: Duration,
+        home: Option<PathBuf>,
+        limits: Limits,
     ) -> std::io::Result<Self> {
         let shells = find_shells()
             .into_iter()
@@ -98,7 +114,8 @@ impl Guest {
             dir,
             incarnation: random_name()?,
             started: Instant::now(),
-            exit_after,
+            home,
+            limits,
             spawner,
             shells,
             baseline: OnceCell::new(),
@@ -110,6 +127,8 @@ impl Guest {
                 past_order: VecDeque::new(),
                 connections: 0,
                 alone_since: Instant::now(),
+                requests: 0,
+                busy_at: Instant::now(),
                 linger: true,
                 max_warm: DEFAULT_WARM,
                 stopping: false,
@@ -192,6 +211,18 @@ impl Guest {
     pub(crate) fn connect(self: &Arc<Self>) -> Connected {
         self.table().connections += 1;
         Connected(Arc::clone(self))
+    }
+
+    /// Counts a request for as long as the result is held.
+    pub(crate) fn request(self: &Arc<Self>) -> Asked {
+        self.table().requests += 1;
+        Asked(Arc::clone(self))
+    }
+
+    /// Returns where sessions start when the host does not say.
+    pub(crate) fn home(&self) -> Option<&[u8]> {
+        use std::os::unix::ffi::OsStrExt as _;
+        self.home.as_deref().map(|home| home.as_os_str().as_bytes())
     }
 
     /// Returns the cell of a session, making one if there is none.
@@ -418,27 +449,36 @@ impl Guest {
 
     /// Gives up idle shells and sessions in time, and returns when the guest should exit.
     pub(crate) async fn keep_house(&self) {
+        let shortest = self.limits.idle.unwrap_or(TICK).min(self.limits.exit_after);
+        let tick = TICK.min(shortest.max(MIN_TICK));
         loop {
             if self.sweep() {
                 return;
             }
             tokio::select! {
                 () = self.changed.notified() => {}
-                () = tokio::time::sleep(TICK.min(self.exit_after.max(MIN_TICK))) => {}
+                () = tokio::time::sleep(tick) => {}
             }
         }
     }
 
-    /// One look; tells whether nothing is left to guard.
+    /// One look; tells whether the guest should exit.
     fn sweep(&self) -> bool {
-        let now = Instant::now();
         let mut table = self.table();
-        table.processes.forget_old();
-        let Table {
+        table.forget_old(Instant::now());
+        table.stopping || table.is_idle(self.limits.idle) || table.is_alone(self.limits.exit_after)
+    }
+}
+
+impl Table {
+    /// Gives up what is over its time.
+    fn forget_old(&mut self, now: Instant) {
+        self.processes.forget_old();
+        let Self {
             sessions,
             processes,
             ..
-        } = &mut *table;
+        } = self;
         sessions.retain(|_, cell| {
             let Some(session) = cell.get() else {
                 return true;
@@ -453,18 +493,30 @@ impl Guest {
             }
             !over
         });
-        if table.stopping {
-            return true;
+    }
+
+    /// Tells whether there was nothing to do for this long, whoever is connected.
+    fn is_idle(&mut self, limit: Option<Duration>) -> bool {
+        let Some(limit) = limit else {
+            return false;
+        };
+        if self.requests > 0 || !self.runs.is_empty() || self.processes.has_living() {
+            self.busy_at = Instant::now();
         }
-        if table.connections > 0 || !table.runs.is_empty() {
+        self.busy_at.elapsed() >= limit
+    }
+
+    /// Tells whether nobody is connected and nothing is left to guard.
+    fn is_alone(&self, limit: Duration) -> bool {
+        if self.connections > 0 || !self.runs.is_empty() {
             return false;
         }
-        if !table.linger {
+        if !self.linger {
             return true;
         }
-        table.sessions.is_empty()
-            && !table.processes.has_living()
-            && table.alone_since.elapsed() >= self.exit_after
+        self.sessions.is_empty()
+            && !self.processes.has_living()
+            && self.alone_since.elapsed() >= limit
     }
 }
 
@@ -493,6 +545,18 @@ impl Drop for Connected {
         table.alone_since = Instant::now();
         drop(table);
         self.0.changed.notify_one();
+    }
+}
+
+/// Counts as a request while held.
+#[derive(Debug)]
+pub(crate) struct Asked(Arc<Guest>);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let mut table = self.0.table();
+        table.requests = table.requests.saturating_sub(1);
+        table.busy_at = Instant::now();
     }
 }
 

@@ -159,6 +159,7 @@ fn opening() -> Vec<Entry> {
             ("HOME".into(), "/home/dev".into()),
             ("ODD".into(), RawBytes(b"\xff\x00\xfe".to_vec())),
         ]),
+        env_remove: Vec::new(),
         extra_env: vec![("CI".into(), "1".into())],
         login_timeout_ms: Some(5000),
         umask: Some(18),
@@ -239,6 +240,7 @@ fn failures() -> Vec<Entry> {
     lost.session = SessionRef::OneShot(SessionSpec {
         cwd: None,
         env: None,
+        env_remove: Vec::new(),
         extra_env: Vec::new(),
         login_timeout_ms: None,
         umask: None,

@@ -78,6 +78,9 @@ pub struct SessionSpec {
     /// The environment; `None` is the place's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<Vec<(RawBytes, RawBytes)>>,
+    /// Names removed from `env` before `extra_env` is added.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env_remove: Vec<RawBytes>,
     /// Variables added on top of `env`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extra_env: Vec<(RawBytes, RawBytes)>,

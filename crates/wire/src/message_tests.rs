@@ -36,6 +36,7 @@ proptest! {
             spec: SessionSpec {
                 cwd: Some(RawBytes(vec![0xff, 0])),
                 env: Some(env),
+                env_remove: Vec::new(),
                 extra_env: Vec::new(),
                 login_timeout_ms: None,
                 umask,
@@ -98,6 +99,7 @@ fn fields_of_the_future_are_ignored_and_missing_optional_ones_have_defaults() {
     let spec = SessionSpec {
         cwd: None,
         env: None,
+        env_remove: Vec::new(),
         extra_env: Vec::new(),
         login_timeout_ms: None,
         umask: None,
