@@ -27,12 +27,15 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ),
     ("exoshell-place-docker", &["exoshell-place"]),
     ("exoshell-place-apptainer", &["exoshell-place"]),
-    ("exoshell-place-ssh", &["exoshell-place"]),
+    ("exoshell-place-ssh", &["exoshell-place", "exoshell-wire"]),
     ("exoshell-place-modal", &["exoshell-place"]),
     ("exoshell-place-daytona", &["exoshell-place"]),
     ("exoshell-place-slurm", &["exoshell-place"]),
     ("exoshell-place-kubernetes", &["exoshell-place"]),
-    ("exoshell-place-command", &["exoshell-place"]),
+    (
+        "exoshell-place-command",
+        &["exoshell-place", "exoshell-wire"],
+    ),
     (
         "exoshell-runtime",
         &[

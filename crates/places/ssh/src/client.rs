@@ -105,6 +105,12 @@ impl Client {
         self.masters.is_alive().await
     }
 
+    /// Returns the control socket of the connection that counts.
+    #[cfg(test)]
+    pub(crate) fn current_socket(&self) -> Option<String> {
+        self.masters.current()
+    }
+
     /// Ends the connection, with everything on it.
     pub(crate) async fn hang_up(&self) -> Result<(), PlaceError> {
         let Some(socket) = self.masters.current() else {

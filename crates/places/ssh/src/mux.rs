@@ -33,14 +33,15 @@ pub(crate) enum Sign {
 
 /// Asks the connection behind this socket.
 pub(crate) async fn sign_of_life(socket: &Path) -> Sign {
-    match tokio::time::timeout(LIMIT, ask(socket)).await {
-        Ok(Ok(true)) => Sign::Alive,
-        Ok(Ok(false) | Err(_)) => Sign::Dead,
+    match tokio::time::timeout(LIMIT, pid_of(socket)).await {
+        Ok(Ok(_)) => Sign::Alive,
+        Ok(Err(_)) => Sign::Dead,
         Err(_) => Sign::Stuck,
     }
 }
 
-async fn ask(socket: &Path) -> io::Result<bool> {
+/// Asks for the process that holds the connection.
+pub(crate) async fn pid_of(socket: &Path) -> io::Result<u32> {
     let mut stream = UnixStream::connect(socket).await?;
     let mut question = Vec::new();
     for number in [8, HELLO, VERSION, 8, ALIVE_CHECK, 0] {
@@ -53,11 +54,14 @@ async fn ask(socket: &Path) -> io::Result<bool> {
             return Err(io::Error::other("no message of a shared connection"));
         }
         let kind = stream.read_u32().await?;
+        if kind == ALIVE && length == 12 {
+            let _request = stream.read_u32().await?;
+            return stream.read_u32().await;
+        }
         let mut rest = vec![0; length as usize - 4];
         stream.read_exact(&mut rest).await?;
-        match kind {
-            HELLO => {}
-            other => return Ok(other == ALIVE),
+        if kind != HELLO {
+            return Err(io::Error::other("a refusal"));
         }
     }
 }
