@@ -23,7 +23,7 @@ use crate::{Launched, Pipe, PlaceError, PlaceFuture, Progress, Silence, Trouble,
 pub use quote::{command_line, quote};
 
 /// How long a guest may take to announce itself, a reconnect in between included.
-const ANNOUNCE_LIMIT: Duration = Duration::from_secs(30);
+const ANNOUNCE_LIMIT: Duration = Duration::from_secs(20);
 
 /// How long a short program may take.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
@@ -261,7 +261,7 @@ fn is_unfit(silence: &Silence) -> bool {
         ]
         .iter()
         .any(|text| complaint.contains(text))
-        && !complaint.contains("exoshell-guest: ")
+        && own_words(&silence.complaint).is_none()
 }
 
 /// Says that the place is fine, but nothing of ours runs on it.
@@ -273,9 +273,18 @@ fn no_guest_for(error: &BundleError) -> PlaceError {
     PlaceError::NoGuest { why }
 }
 
+/// Returns what the guest said itself; a shell that speaks of it names its whole path.
+fn own_words(complaint: &str) -> Option<&str> {
+    let name = "exoshell-guest: ";
+    let start = complaint
+        .match_indices(name)
+        .find(|(at, _)| !complaint.get(..*at).is_some_and(|text| text.ends_with('/')));
+    complaint.get(start?.0 + name.len()..)
+}
+
 /// Describes a program that ended, or went on, without an answer.
 fn unexplained(silence: &Silence) -> PlaceError {
-    if let Some(own) = silence.complaint.split("exoshell-guest: ").nth(1) {
+    if let Some(own) = own_words(&silence.complaint) {
         return PlaceError::Start {
             message: own.to_owned(),
         };

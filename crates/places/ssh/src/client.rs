@@ -34,7 +34,6 @@ const OPTIONS: &[&str] = &[
     "ConnectTimeout=10",
     "ServerAliveInterval=5",
     "ServerAliveCountMax=3",
-    "ControlPersist=300",
     // What the user wants for a terminal of their own is not for us.
     "RemoteCommand=none",
     "RequestTTY=no",
@@ -42,6 +41,16 @@ const OPTIONS: &[&str] = &[
     "ClearAllForwardings=yes",
     "ForwardAgent=no",
     "ForwardX11=no",
+];
+
+/// Makes a client the one whose connection others share.
+const MASTER: &[&str] = &[
+    "-o",
+    "ControlMaster=yes",
+    "-o",
+    "ControlPersist=300",
+    "-N",
+    "-f",
 ];
 
 /// The client, with the options of one host.
@@ -125,15 +134,23 @@ impl Client {
 
     /// Makes a connection that others can share. The inner error is what the client said.
     pub(crate) async fn dial(&self, socket: &str) -> Result<Result<(), String>, PlaceError> {
-        let words = self.words(socket, &["-o", "ControlMaster=yes", "-N", "-f"], None);
-        Ok(match self.run(&words, CONNECT_LIMIT).await? {
-            Some(ended) if ended.success => Ok(()),
-            Some(ended) => Err(ended.stderr),
-            None => Err(format!(
-                "Connection timed out after {} s",
-                CONNECT_LIMIT.as_secs()
-            )),
-        })
+        let words = self.words(socket, MASTER, None);
+        let said = match self.run(&words, CONNECT_LIMIT).await? {
+            Some(ended) if ended.success => return Ok(Ok(())),
+            Some(ended) => ended.stderr,
+            None => format!("Connection timed out after {} s", CONNECT_LIMIT.as_secs()),
+        };
+        let resolved = self.resolve().await;
+        if resolved.is_ok_and(|resolved| resolved.jump.is_some()) {
+            // A client that is to stay in the background silences those of its jump hosts.
+            let words = self.words("none", &["-N", "-f"], None);
+            if let Ok(Some(again)) = self.run(&words, CONNECT_LIMIT).await
+                && !again.success
+            {
+                return Ok(Err(again.stderr + &said));
+            }
+        }
+        Ok(Err(said))
     }
 
     /// Explains what the client said while it connected.

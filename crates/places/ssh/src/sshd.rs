@@ -26,7 +26,6 @@ mount -t tmpfs run /run
 mkdir -m 755 /run/sshd
 mount --bind /srv/passwd /etc/passwd
 if [ -n "$3" ]; then mount -t tmpfs -o "$3" home /srv/home; chown tester: /srv/home; fi
-if [ -n "$4" ]; then su -s /bin/sh tester -c "$4"; fi
 cp /srv/home.bashrc /srv/home/.bashrc 2>&1 || :
 exec /usr/sbin/sshd -D -e -f /srv/sshd_config
 "#;
@@ -42,8 +41,6 @@ pub(crate) struct Setup {
     pub(crate) home: &'static str,
     /// Options of the `tmpfs` mounted on `/tmp` and its like.
     pub(crate) other: &'static str,
-    /// A command that the user runs before the server starts.
-    pub(crate) before: &'static str,
     /// Further lines of the configuration.
     pub(crate) config: &'static str,
     /// Where the account's home is said to be.
@@ -57,7 +54,6 @@ impl Default for Setup {
             bashrc: "",
             home: "",
             other: "mode=1777",
-            before: "",
             config: "",
             home_path: "/srv/home",
         }
@@ -106,7 +102,7 @@ impl Sshd {
             .args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"])
             .args(["sh", "-c", SETUP, "sshd"])
             .arg(root.path())
-            .args([setup.other, setup.home, setup.before])
+            .args([setup.other, setup.home])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
