@@ -416,11 +416,7 @@ async fn folders_of_other_users_are_not_trusted() {
         "ls /dev/shm/exoshell-12345; ls /var/tmp/exoshell-12345",
     )
     .await;
-    assert!(
-        output.contains(bundle::embedded().folder_name()),
-        "{output}"
-    );
-    assert_eq!(output.lines().count(), 2, "{output}");
+    assert_eq!(output, format!("{}\n", bundle::embedded().folder_name()));
 }
 
 #[tokio::test]
@@ -552,6 +548,98 @@ async fn a_host_that_hangs_up_is_worth_another_try() {
     let error = fails(&sshd.place_with(settings)).await;
     assert_eq!(error.trouble(), Some(Trouble::Interrupted));
     assert!(error.is_transient());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn those_who_wait_for_a_connection_share_its_failure() {
+    let sshd = Sshd::start();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut settings = sshd.settings();
+    settings.port = Some(silent.local_addr().unwrap().port());
+    settings.options.push("ConnectTimeout=2".to_owned());
+    let start = Instant::now();
+    let mut failing = Vec::new();
+    for _ in 0..8 {
+        let place = sshd.place_with(settings.clone());
+        failing.push(tokio::spawn(async move { fails(&place).await.trouble() }));
+    }
+    for task in failing {
+        assert_eq!(task.await.unwrap(), Some(Trouble::NoAnswer));
+    }
+    assert!(start.elapsed() < Duration::from_secs(10), "{start:?}");
+}
+
+/// Stands between client and server, and can swallow everything.
+struct Wire {
+    port: u16,
+    cut: Arc<std::sync::atomic::AtomicBool>,
+}
+
+impl Wire {
+    async fn to(port: u16) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let own = listener.local_addr().unwrap().port();
+        let cut = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let state = Arc::clone(&cut);
+        tokio::spawn(async move {
+            while let Ok((near, _)) = listener.accept().await {
+                let far = tokio::net::TcpStream::connect(("127.0.0.1", port))
+                    .await
+                    .unwrap();
+                let (near_read, near_write) = near.into_split();
+                let (far_read, far_write) = far.into_split();
+                tokio::spawn(pass(near_read, far_write, Arc::clone(&state)));
+                tokio::spawn(pass(far_read, near_write, Arc::clone(&state)));
+            }
+        });
+        Self { port: own, cut }
+    }
+
+    fn cut(&self, cut: bool) {
+        self.cut.store(cut, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+async fn pass(
+    mut from: tokio::net::tcp::OwnedReadHalf,
+    mut to: tokio::net::tcp::OwnedWriteHalf,
+    cut: Arc<std::sync::atomic::AtomicBool>,
+) {
+    let mut buffer = vec![0; 16 * 1024];
+    while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        if !cut.load(std::sync::atomic::Ordering::SeqCst)
+            && to.write_all(&buffer[..length]).await.is_err()
+        {
+            return;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_carries_nothing_is_given_up_and_replaced() {
+    let sshd = Sshd::start();
+    let wire = Wire::to(sshd.port).await;
+    let mut settings = sshd.settings();
+    settings.port = Some(wire.port);
+    settings.options.push("ServerAliveInterval=1".to_owned());
+    settings.options.push("ConnectTimeout=2".to_owned());
+    let place = sshd.place_with(settings);
+    let first = connected(&place).await;
+    let pid = first.info().await.unwrap().pid;
+    wire.cut(true);
+    let noticed = tokio::time::timeout(Duration::from_secs(15), first.closed());
+    noticed.await.expect("the loss is noticed");
+    let error = fails(&place).await;
+    assert!(error.is_transient(), "{error}");
+    let error = place.open_existing().await.expect_err("nobody knows");
+    assert!(error.is_transient(), "{error}");
+    wire.cut(false);
+    let pipe = place
+        .open_existing()
+        .await
+        .unwrap()
+        .expect("the same guest");
+    assert_eq!(link(pipe).await.info().await.unwrap().pid, pid);
 }
 
 #[tokio::test]
