@@ -23,7 +23,7 @@ mod embedded {
 }
 
 /// The name of the program inside its folder.
-const FILE_NAME: &str = "exoshell-guest";
+pub(crate) const FILE_NAME: &str = "exoshell-guest";
 
 /// How much of the hash names the folder: 64 bits tell builds apart, and paths stay short.
 const FOLDER_NAME_LENGTH: usize = 16;

@@ -53,6 +53,10 @@ pub enum Trouble {
     AuthFailed,
     /// The host's key is not the one that was seen before.
     HostKeyChanged,
+    /// The host's key was never seen, and may not be taken on trust.
+    HostKeyUnknown,
+    /// Our own key cannot be used.
+    BadKey,
     /// No folder of the place can hold the guest.
     NoFolder,
     /// A step took longer than it may.
@@ -79,6 +83,8 @@ impl Trouble {
             Self::NoAnswer => "no_answer",
             Self::AuthFailed => "auth_failed",
             Self::HostKeyChanged => "host_key_changed",
+            Self::HostKeyUnknown => "host_key_unknown",
+            Self::BadKey => "bad_key",
             Self::NoFolder => "no_folder",
             Self::TooSlow => "too_slow",
             Self::Interrupted => "interrupted",
@@ -87,7 +93,9 @@ impl Trouble {
 
     const fn kind(self) -> PlaceErrorKind {
         match self {
-            Self::NoProgram | Self::BadSetting | Self::OtherSettings => PlaceErrorKind::Config,
+            Self::NoProgram | Self::BadSetting | Self::BadKey | Self::OtherSettings => {
+                PlaceErrorKind::Config
+            }
             _ => PlaceErrorKind::Unreachable,
         }
     }

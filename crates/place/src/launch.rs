@@ -1,10 +1,12 @@
 //! A program of the place, started for its standard streams.
 
 use std::io;
+use std::pin::Pin;
 use std::process::Stdio;
+use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::process::Command;
+use tokio::process::{ChildStdin, Command};
 
 /// A program under way in a place. Dropping it ends the program as far as its backend can.
 pub struct Launched {
@@ -42,10 +44,42 @@ impl Launched {
             .spawn()?;
         let missing = || io::Error::other("a standard stream of the program is missing");
         Ok(Self {
-            stdin: Box::new(child.stdin.take().ok_or_else(missing)?),
+            stdin: Box::new(Input(Some(child.stdin.take().ok_or_else(missing)?))),
             stdout: Box::new(child.stdout.take().ok_or_else(missing)?),
             stderr: Box::new(child.stderr.take().ok_or_else(missing)?),
             keep: Box::new(child),
         })
     }
 }
+
+/// The stdin of a program; unlike tokio's, it ends when it is shut down.
+struct Input(Option<ChildStdin>);
+
+impl AsyncWrite for Input {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.0.as_mut() {
+            Some(stdin) => Pin::new(stdin).poll_write(context, bytes),
+            None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.0.as_mut() {
+            Some(stdin) => Pin::new(stdin).poll_flush(context),
+            None => Poll::Ready(Ok(())),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0 = None;
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+#[path = "launch_tests.rs"]
+mod tests;

@@ -3,6 +3,7 @@
 //! A backend is the answer to "how do I put a file there and open a pipe?": it implements
 //! [`Place`]. Everything else is done by the guest inside, reached through a [`Link`].
 
+pub mod bootstrap;
 pub mod bundle;
 mod check;
 mod error;

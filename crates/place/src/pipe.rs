@@ -158,13 +158,13 @@ pub(crate) fn readable(bytes: &[u8]) -> String {
 }
 
 /// Empties a stderr and keeps its beginning.
-struct Complaint {
+pub(crate) struct Complaint {
     text: Arc<Mutex<Vec<u8>>>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Complaint {
-    fn collect(mut stderr: Box<dyn AsyncRead + Send + Unpin>) -> Self {
+    pub(crate) fn collect(mut stderr: Box<dyn AsyncRead + Send + Unpin>) -> Self {
         let text = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&text);
         let task = tokio::spawn(async move {
@@ -179,7 +179,7 @@ impl Complaint {
         Self { text, task }
     }
 
-    async fn finish(mut self, ended: bool) -> String {
+    pub(crate) async fn finish(mut self, ended: bool) -> String {
         if ended {
             // The last words may still be on their way; a grandchild may hold the stream open.
             let _ = tokio::time::timeout(LAST_WORDS, &mut self.task).await;
