@@ -48,6 +48,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
             "exoshell-place-command",
             "exoshell-wire",
             "exoshell-mux",
+            "exoshell-files",
             "exoshell-guard",
         ],
     ),
@@ -59,7 +60,6 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
 
 /// These are in the table before they exist.
 const PLANNED: &[&str] = &[
-    "exoshell-files",
     "exoshell-guard",
     "exoshell-place-docker",
     "exoshell-place-apptainer",
