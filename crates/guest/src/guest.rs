@@ -26,7 +26,7 @@ const DEFAULT_WARM: u32 = 64;
 const REMEMBERED_IDS: usize = 4096;
 
 /// What this guest can do beyond the base protocol.
-const CAPABILITIES: &[&str] = &[];
+const CAPABILITIES: &[&str] = &[exoshell_wire::FILES];
 
 /// How often leases and lives are looked at while something is held.
 const TICK: Duration = Duration::from_secs(5);

@@ -12,6 +12,7 @@
 mod attach;
 mod connection;
 mod exec;
+mod files;
 mod guest;
 mod output;
 mod plan;

@@ -6,6 +6,7 @@
 pub mod bundle;
 mod check;
 mod error;
+mod files;
 mod launch;
 mod link;
 mod pipe;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 pub use check::{Check, CheckOutcome};
 pub use error::{PlaceError, PlaceErrorKind, Trouble};
+pub use files::{FileDownload, FilePiece, FileUpload};
 pub use launch::Launched;
 pub use link::{
     EventStream, ExecEvent, ExecStream, FollowEvent, FollowStream, Link, LinkOptions, StdinSender,
