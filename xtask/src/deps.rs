@@ -51,6 +51,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
             "exoshell-place-command",
             "exoshell-wire",
             "exoshell-mux",
+            "exoshell-files",
             "exoshell-guard",
         ],
     ),
@@ -62,7 +63,6 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
 
 /// These are in the table before they exist.
 const PLANNED: &[&str] = &[
-    "exoshell-files",
     "exoshell-guard",
     "exoshell-place-docker",
     "exoshell-place-apptainer",

@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 use crate::exec;
+use crate::files;
 use crate::guest::Guest;
 use crate::process::serve as process;
 use crate::session;
@@ -122,6 +123,10 @@ async fn handle(guest: Arc<Guest>, channel: Channel, body: Vec<u8>) {
             let ended = guest.end_session(&key, grace_ms).await;
             answer(channel, &Reply::Ok(ended));
         }
+        request @ (Request::ScanFiles(_)
+        | Request::PutFile(_)
+        | Request::GetFile(_)
+        | Request::RemoveFile(_)) => files::serve(channel, request).await,
         Request::Info => answer(channel, &Reply::Ok(guest.info().await)),
         Request::Shutdown => {
             guest.shut_down(SHUTDOWN_GRACE_MS).await;

@@ -33,7 +33,7 @@ const MAX_REMEMBERED_IDS: usize = 65_536;
 const ID_MEMORY: Duration = Duration::from_secs(600);
 
 /// What this guest can do beyond the base protocol.
-const CAPABILITIES: &[&str] = &["resume"];
+const CAPABILITIES: &[&str] = &["resume", exoshell_wire::FILES];
 
 /// How often leases and lives are looked at while something is held.
 const TICK: Duration = Duration::from_secs(5);

@@ -19,6 +19,7 @@ mod arguments;
 mod attach;
 mod connection;
 mod exec;
+mod files;
 mod folder;
 mod guest;
 mod output;

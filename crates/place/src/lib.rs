@@ -7,6 +7,7 @@ pub mod bootstrap;
 pub mod bundle;
 mod check;
 mod error;
+mod files;
 mod launch;
 mod link;
 mod pipe;
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 pub use check::{Check, CheckOutcome};
 pub use error::{PlaceError, PlaceErrorKind, Trouble};
+pub use files::{FileDownload, FilePiece, FileUpload};
 pub use launch::Launched;
 pub use link::{
     EventStream, ExecEvent, ExecStream, FollowEvent, FollowStream, Link, LinkOptions, StdinSender,

@@ -22,7 +22,7 @@ const HELLO_LIMIT: Duration = Duration::from_secs(20);
 
 /// How much output may be on its way to us before the guest waits. It keeps as much to send it
 /// again, so a larger window would lose what is on its way when a pipe is cut.
-const OUTPUT_WINDOW: u32 = 1024 * 1024;
+pub(crate) const OUTPUT_WINDOW: u32 = 1024 * 1024;
 
 /// How a link is opened.
 #[derive(Debug, Clone)]
@@ -223,18 +223,21 @@ impl Link {
         self.ask(&Request::Acknowledge(request)).await
     }
 
-    fn open_channel(&self, request: &Request) -> Result<Channel, PlaceError> {
+    pub(crate) fn open_channel(&self, request: &Request) -> Result<Channel, PlaceError> {
         let body = serde_json::to_vec(request).map_err(|e| PlaceError::Nonsense(e.to_string()))?;
         Ok(self.connection.open(body)?)
     }
 
-    async fn ask<T: DeserializeOwned>(&self, request: &Request) -> Result<T, PlaceError> {
+    pub(crate) async fn ask<T: DeserializeOwned>(
+        &self,
+        request: &Request,
+    ) -> Result<T, PlaceError> {
         let mut channel = self.open_channel(request)?;
         reply(&mut channel).await
     }
 }
 
-async fn reply<T: DeserializeOwned>(channel: &mut Channel) -> Result<T, PlaceError> {
+pub(crate) async fn reply<T: DeserializeOwned>(channel: &mut Channel) -> Result<T, PlaceError> {
     loop {
         match channel.receive().await? {
             Item::Reply(body) => return read_reply(&body),
@@ -244,11 +247,11 @@ async fn reply<T: DeserializeOwned>(channel: &mut Channel) -> Result<T, PlaceErr
     }
 }
 
-fn dropped() -> PlaceError {
+pub(crate) fn dropped() -> PlaceError {
     PlaceError::Nonsense("the guest dropped the request".to_owned())
 }
 
-fn read_reply<T: DeserializeOwned>(body: &[u8]) -> Result<T, PlaceError> {
+pub(crate) fn read_reply<T: DeserializeOwned>(body: &[u8]) -> Result<T, PlaceError> {
     let reply: Reply<T> =
         serde_json::from_slice(body).map_err(|e| PlaceError::Nonsense(e.to_string()))?;
     Ok(Result::from(reply)?)

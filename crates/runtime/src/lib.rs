@@ -28,6 +28,7 @@ mod record;
 mod run;
 mod runtime;
 mod state_file;
+pub mod sync;
 mod tools;
 pub mod transcript;
 

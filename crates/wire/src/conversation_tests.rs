@@ -11,12 +11,13 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     Acknowledge, Act, Acted, Action, Cause, EndSession, Events, Exec, ExecDone, ExecStarted, FIN,
-    Failure, FailureKind, Follow, FollowAt, Frame, FrameDecoder, GuestHello, GuestInfo, Happened,
-    HostHello, Kind, Note, OpenSession, Outcome, OutputRead, Preamble, ProcessEvent, ProcessInfo,
-    ProcessState, ProcessStatus, Processes, RawBytes, ReadFrom, ReadOutput, Reply, Request, Resume,
-    Resumed, Screen, SessionEnded, SessionInfo, SessionOpened, SessionRef, SessionSpec, Shell,
-    ShellKind, Spill, SpillFile, Start, TerminalSize, Timings, Wait, WaitReason, Waited,
-    WriteInput, stream,
+    Failure, FailureKind, FileEntry, FileKind, FileRemoved, FileRoot, FileSent, FilesScanned,
+    Follow, FollowAt, Frame, FrameDecoder, GetFile, GuestHello, GuestInfo, Happened, HostHello,
+    Kind, Note, OpenSession, Outcome, OutputRead, Preamble, ProcessEvent, ProcessInfo,
+    ProcessState, ProcessStatus, Processes, PutFile, RawBytes, ReadFrom, ReadOutput, RemoveFile,
+    Reply, Request, Resume, Resumed, ScanFiles, Screen, SessionEnded, SessionInfo, SessionOpened,
+    SessionRef, SessionSpec, Shell, ShellKind, Spill, SpillFile, Start, TerminalSize, Timings,
+    Wait, WaitReason, Waited, WriteInput, stream,
 };
 
 const RECORDED: &str = include_str!("../tests/recorded.txt");
@@ -506,6 +507,91 @@ fn additions() -> Vec<Entry> {
     ]
 }
 
+const SHA256: &str = "98ea6e4f216f2fb4b69fff9b3a44842c38686ca685f3f55dc48c5d3fb1107be4";
+
+fn looking_at_files() -> Vec<Entry> {
+    let scan = ScanFiles {
+        root: "~/.config/tool".into(),
+        paths: Some(vec!["settings".into(), RawBytes(b"odd\xff".to_vec())]),
+        max_entries: 100_000,
+        max_file_bytes: 268_435_456,
+    };
+    let entry = FileEntry {
+        path: "settings".into(),
+        kind: FileKind::File,
+        mode: 0o600,
+        mtime_ns: 1_794_780_123_479_000_000,
+        size: Some(3),
+        sha256: Some(SHA256.into()),
+        why: None,
+    };
+    let line = || {
+        let mut line = serde_json::to_vec(&entry).unwrap();
+        line.push(b'\n');
+        line
+    };
+    let check = {
+        let entry = entry.clone();
+        move |body: &[u8]| {
+            assert_eq!(serde_json::from_slice::<FileEntry>(body).unwrap(), entry);
+        }
+    };
+    let scanned = FilesScanned {
+        root: FileRoot::Folder,
+        entries: 1,
+    };
+    vec![
+        ask(47, Request::ScanFiles(scan)),
+        Entry {
+            who: "guest",
+            frame: Frame::new(Kind::Data, stream::STDOUT, 47, line()),
+            check: Box::new(check),
+        },
+        answer(47, scanned),
+    ]
+}
+
+fn moving_files() -> Vec<Entry> {
+    let root = || RawBytes::from("~/.config/tool");
+    let path = || RawBytes::from("settings");
+    let put = PutFile {
+        root: root(),
+        path: path(),
+        mode: 0o400,
+        size: 3,
+        sha256: SHA256.into(),
+    };
+    let get = GetFile {
+        root: root(),
+        path: path(),
+        max_bytes: 268_435_456,
+    };
+    let sent = FileSent {
+        size: 3,
+        sha256: SHA256.into(),
+    };
+    let remove = RemoveFile {
+        root: root(),
+        path: path(),
+    };
+    let full = Failure::new(
+        FailureKind::DiskFull,
+        "no space is left for `/home/dev/.config/tool/settings`",
+    );
+    vec![
+        ask(49, Request::PutFile(put.clone())),
+        raw("host", Kind::Data, stream::STDIN | FIN, 49, b"hi\n"),
+        answer(49, ()),
+        ask(51, Request::GetFile(get)),
+        raw("guest", Kind::Data, stream::STDOUT, 51, b"hi\n"),
+        answer(51, sent),
+        ask(53, Request::RemoveFile(remove)),
+        answer(53, FileRemoved { existed: true }),
+        ask(55, Request::PutFile(put)),
+        json("guest", Kind::Reply, 55, Reply::<()>::Failed(full)),
+    ]
+}
+
 fn conversation() -> Vec<Entry> {
     [
         hellos(),
@@ -519,6 +605,8 @@ fn conversation() -> Vec<Entry> {
         events(),
         a_resumed_command(),
         additions(),
+        looking_at_files(),
+        moving_files(),
     ]
     .into_iter()
     .flatten()

@@ -13,6 +13,7 @@
 //! assert_eq!(decoder.next_frame().unwrap(), Some(frame));
 //! ```
 
+mod files;
 mod frame;
 mod hello;
 mod known;
@@ -22,6 +23,10 @@ mod preamble;
 mod process;
 mod raw;
 
+pub use files::{
+    FILES, FileEntry, FileKind, FileRemoved, FileRoot, FileSent, FilesScanned, GetFile, PutFile,
+    RemoveFile, ScanFiles,
+};
 pub use frame::{FIN, Frame, FrameDecoder, FrameError, HEADER_LEN, Kind, STREAM_MASK};
 pub use hello::{GuestHello, HelloError, HostHello, PROTOCOL_VERSION, Shell, ShellKind};
 pub use limits::{INITIAL_WINDOW, MAX_CONTROL, MAX_DATA, MAX_NOISE};

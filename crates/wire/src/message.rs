@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::{GetFile, PutFile, RemoveFile, ScanFiles};
 use crate::known::known;
 use crate::process::{
     Acknowledge, Act, Events, Follow, Processes, ReadOutput, Start, TerminalSize, Wait, WriteInput,
@@ -55,6 +56,14 @@ pub enum Request {
     EndSession(EndSession),
     /// Tells what the guest holds.
     Info,
+    /// Looks at files.
+    ScanFiles(ScanFiles),
+    /// Writes a file; its bytes follow as data on [`stream::STDIN`].
+    PutFile(PutFile),
+    /// Sends a file as data on [`stream::STDOUT`], then replies.
+    GetFile(GetFile),
+    /// Removes a file.
+    RemoveFile(RemoveFile),
     /// Ends every process and session, answers, and exits.
     Shutdown,
 }
@@ -409,6 +418,22 @@ pub enum FailureKind {
     NoShell,
     /// The session ended while the request waited.
     Ended,
+    /// There is no such file.
+    NoFile,
+    /// A symbolic link is in the way; none is followed.
+    Link,
+    /// Something on the way to a file is no folder.
+    NotAFolder,
+    /// Something else is where a regular file is meant.
+    NotAFile,
+    /// The place's user may not do that, or its file system is read-only.
+    NotAllowed,
+    /// No space is left.
+    DiskFull,
+    /// There is more than was asked for.
+    TooMuch,
+    /// The bytes are not the ones that were announced.
+    Damaged,
     /// Something else, which is a defect.
     #[serde(other)]
     Internal,
