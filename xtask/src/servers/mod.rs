@@ -172,8 +172,9 @@ fn describe(
         say(name, shown(path));
     }
     match (rootless_trouble, rootless.user()) {
-        (None, Some((user, runtime_dir))) => {
+        (None, Some((user, home, runtime_dir))) => {
             say("ROOTLESS_USER", user.to_owned());
+            say("ROOTLESS_HOME", home.display().to_string());
             say("ROOTLESS_RUNTIME_DIR", runtime_dir.display().to_string());
             for (name, path) in rootless.variables() {
                 say(&format!("ROOTLESS_{name}"), shown(path));

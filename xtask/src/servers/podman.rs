@@ -74,11 +74,10 @@ impl Podman {
         ]
     }
 
-    /// Returns the name of its user and the folder for its sockets.
-    pub(super) fn user(&self) -> Option<(&str, &Path)> {
-        self.user
-            .as_ref()
-            .map(|user| (user.name.as_str(), self.run.as_path()))
+    /// Returns the name of its user, the home folder and the folder for sockets.
+    pub(super) fn user(&self) -> Option<(&str, &Path, &Path)> {
+        let user = self.user.as_ref()?;
+        Some((&user.name, &user.home, &self.run))
     }
 
     /// Describes a call of the client.
