@@ -8,7 +8,9 @@
 
 mod deps;
 mod packages;
+mod servers;
 mod suite;
+mod tally;
 
 use std::env;
 use std::error::Error;
@@ -24,6 +26,9 @@ The project's own commands.
 
   cargo xtask test          everything CI checks: packages, format, lints, tests, docs
   cargo xtask test --fast   the same without the docs
+  cargo xtask servers start the servers of the tests, to stay until they are stopped
+  cargo xtask servers stop  stops them; their images stay
+  cargo xtask servers env   prints where they are, for a shell to `eval`
   cargo xtask check-deps    which crate may use which (also one of the tests)
   cargo xtask help          this text
 ";
@@ -35,6 +40,11 @@ fn main() -> ExitCode {
         ["test"] => suite::run(suite::Extent::Full),
         ["test", "--fast"] => suite::run(suite::Extent::Fast),
         ["check-deps"] => deps::run(),
+        ["servers", "start"] => packages::install_missing().and_then(|()| servers::start()),
+        ["servers", "stop"] => servers::stop(),
+        ["servers", "env"] => servers::print_environment(),
+        // Not for people: it stops the servers when the test command ends without doing so.
+        ["servers", "watch"] => servers::watch(),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             Ok(())

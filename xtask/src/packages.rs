@@ -5,25 +5,37 @@ use std::process::{Command, Stdio};
 use crate::Result;
 
 /// Package and why it is needed. A test that starts a new program adds it here.
-const PACKAGES: [(&str, &str); 18] = [
+const PACKAGES: [(&str, &str); 30] = [
     ("bash", "the shell every session runs"),
     ("binutils", "GNU ld, which reports NSS in the static guest"),
     ("bsdutils", "script, which gives a test a terminal"),
     ("busybox-static", "a place with nothing but a busybox"),
+    ("catatonit", "the init of Podman's containers"),
     ("diffutils", "diff, whose exit code 1 is explained"),
+    ("docker-registry", "a registry to pull from"),
+    ("docker.io", "containers"),
     ("fish", "checks the fish completions"),
     ("git", "commands that want a pager or an editor"),
+    ("iproute2", "network namespaces"),
+    ("iptables", "packets that are lost"),
     ("less", "a pager on a terminal"),
     ("libc6-dev", "libc.a, which the static guest is linked with"),
     ("man-db", "man, which wants a pager"),
     ("mawk", "commands of the tests"),
+    ("mmdebstrap", "the images of the tests"),
     ("mount", "a small disk that is full"),
+    ("netavark", "networks of Podman's containers"),
+    ("openssh-client", "remote hosts"),
+    ("openssh-server", "a remote host per test"),
+    ("podman", "containers without a daemon"),
     ("procps", "ps, pkill and top"),
     ("python3", "a REPL on a terminal"),
+    ("runc", "what both engines run containers with"),
     (
         "tmux",
         "a terminal for attach, and the plain tool beside ours",
     ),
+    ("uidmap", "containers without root"),
     ("util-linux", "setsid, unshare, setpriv"),
     ("vim-tiny", "an editor on a terminal"),
     ("zsh", "checks the zsh completions"),
@@ -34,7 +46,7 @@ pub(crate) fn install_missing() -> Result<()> {
     let Some(missing) = missing()? else {
         println!("no dpkg here: make sure that these are installed:");
         for (package, reason) in PACKAGES {
-            println!("  {package:<12} {reason}");
+            println!("  {package:<15} {reason}");
         }
         return Ok(());
     };
@@ -117,7 +129,9 @@ fn apt_get(prefix: &[&str], arguments: &[&str]) -> Result<()> {
     // `env` because sudo does not pass variables on.
     let words = [
         prefix,
-        &["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"],
+        &["env", "DEBIAN_FRONTEND=noninteractive"],
+        // Servers are wanted, but the tests start their own.
+        &["RUNLEVEL=1", "apt-get"],
         arguments,
     ]
     .concat();

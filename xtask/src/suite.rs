@@ -1,8 +1,11 @@
 //! The one test command: what CI runs, in the same order.
 
+use std::io::{BufRead as _, BufReader, IsTerminal as _};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::servers::Running;
+use crate::tally::Tally;
 use crate::{Result, cargo, packages};
 
 /// How much of the suite to run.
@@ -22,7 +25,8 @@ struct Step {
     extent: Extent,
 }
 
-const STEPS: [Step; 4] = [
+/// What needs no servers, in its order; the tests come before the docs.
+const STEPS: [Step; 3] = [
     Step {
         title: "format",
         arguments: &["fmt", "--all", "--check"],
@@ -44,12 +48,6 @@ const STEPS: [Step; 4] = [
         extent: Extent::Fast,
     },
     Step {
-        title: "tests",
-        arguments: &["test", "--workspace", "--locked"],
-        environment: &[],
-        extent: Extent::Fast,
-    },
-    Step {
         title: "docs",
         arguments: &["doc", "--workspace", "--no-deps", "--locked"],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
@@ -57,16 +55,26 @@ const STEPS: [Step; 4] = [
     },
 ];
 
+/// The words of the command that runs all tests.
+const TESTS: [&str; 3] = ["test", "--workspace", "--locked"];
+
 /// Runs the suite and stops at the first failure.
 pub(crate) fn run(extent: Extent) -> Result<()> {
     let start = Instant::now();
     timed("packages", packages::install_missing)?;
     timed("toolchain", add_missing_components)?;
-    for step in &STEPS {
-        if extent == Extent::Full || step.extent == Extent::Fast {
+    let (docs, checks): (Vec<&Step>, Vec<&Step>) =
+        STEPS.iter().partition(|step| step.extent == Extent::Full);
+    for step in checks {
+        timed(step.title, || step.run())?;
+    }
+    let tally = with_servers()?;
+    if extent == Extent::Full {
+        for step in docs {
             timed(step.title, || step.run())?;
         }
     }
+    println!("\n{tally}");
     println!(
         "\n== everything passed ({:.1} s)",
         start.elapsed().as_secs_f64()
@@ -74,8 +82,59 @@ pub(crate) fn run(extent: Extent) -> Result<()> {
     Ok(())
 }
 
+/// Runs the tests between the start and the end of the servers.
+fn with_servers() -> Result<Tally> {
+    let servers = timed("servers", Running::start)?;
+    let tally = timed("tests", || test(&servers));
+    let stopped = timed("servers stop", || servers.stop());
+    let tally = tally?;
+    stopped?;
+    Ok(tally)
+}
+
+/// Runs all tests and counts those of the conformance suite.
+fn test(servers: &Running) -> Result<Tally> {
+    let shown = format!("cargo {}", TESTS.join(" "));
+    println!("{shown}");
+    let (reader, writer) = std::io::pipe()?;
+    let color = if std::io::stdout().is_terminal() {
+        "always"
+    } else {
+        "auto"
+    };
+    let environment = servers.environment().iter();
+    let mut command = cargo();
+    command
+        .args(TESTS)
+        .env("CARGO_TERM_COLOR", color)
+        .envs(environment.map(|(name, value)| (name, value)))
+        // Both into one pipe: cargo names the binary on stderr, the binary counts on stdout.
+        .stdout(writer.try_clone()?)
+        .stderr(writer);
+    let mut child = command.spawn()?;
+    // Our ends of the pipe go with it, or it would never end.
+    drop(command);
+    let mut tally = Tally::default();
+    for line in BufReader::new(reader).split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        tally.see(&line);
+    }
+    let status = child.wait()?;
+    if !status.success() {
+        return Err(format!(
+            "tests failed ({status}); to repeat it: cargo xtask servers start; \
+             eval \"$(cargo xtask servers env)\"; {shown}"
+        )
+        .into());
+    }
+    tally.check()?;
+    Ok(tally)
+}
+
 /// Puts a heading before a step and its time after it.
-fn timed(title: &str, step: impl FnOnce() -> Result<()>) -> Result<()> {
+fn timed<T>(title: &str, step: impl FnOnce() -> Result<T>) -> Result<T> {
     println!("\n== {title}");
     let start = Instant::now();
     let result = step();
@@ -164,7 +223,6 @@ mod tests {
             [
                 "cargo fmt --all --check",
                 "cargo clippy --workspace --all-targets --locked -- -D warnings",
-                "cargo test --workspace --locked",
                 "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked",
             ]
         );

@@ -70,7 +70,8 @@ fn is_executable(path: &Path) -> bool {
 /// before the command's text can change how lines are read (`set -v`, aliases).
 fn bash_script() -> String {
     let read = format!(r"IFS= \builtin read -r -d '' -u {TEXT} BASH_EXECUTION_STRING");
-    let eval = r#"\builtin eval "$BASH_EXECUTION_STRING""#;
+    // A text that begins with a dash is no option.
+    let eval = r#"\builtin eval -- "$BASH_EXECUTION_STRING""#;
     let epilogue = format!(r"\builtin . /proc/$PPID/fd/{EPILOGUE}");
     // What a shell prints while it takes on a state is nobody's output, so it goes where its
     // stderr goes until then.
