@@ -25,7 +25,10 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
         "exoshell-place-local",
         &["exoshell-place", "exoshell-process", "exoshell-wire"],
     ),
-    ("exoshell-place-docker", &["exoshell-place"]),
+    (
+        "exoshell-place-docker",
+        &["exoshell-place", "exoshell-wire"],
+    ),
     ("exoshell-place-apptainer", &["exoshell-place"]),
     ("exoshell-place-ssh", &["exoshell-place", "exoshell-wire"]),
     ("exoshell-place-modal", &["exoshell-place"]),
@@ -64,7 +67,6 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
 /// These are in the table before they exist.
 const PLANNED: &[&str] = &[
     "exoshell-guard",
-    "exoshell-place-docker",
     "exoshell-place-apptainer",
     "exoshell-place-modal",
     "exoshell-place-daytona",

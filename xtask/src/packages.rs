@@ -5,16 +5,14 @@ use std::process::{Command, Stdio};
 use crate::Result;
 
 /// Package and why it is needed. A test that starts a new program adds it here.
-const PACKAGES: [(&str, &str); 30] = [
+const PACKAGES: [(&str, &str); 28] = [
     ("bash", "the shell every session runs"),
     ("binutils", "GNU ld, which reports NSS in the static guest"),
     ("bsdutils", "script, which gives a test a terminal"),
     ("busybox-static", "a place with nothing but a busybox"),
     ("catatonit", "the init of Podman's containers"),
     ("diffutils", "diff, whose exit code 1 is explained"),
-    ("docker-registry", "a registry to pull from"),
-    ("docker.io", "containers"),
-    ("fish", "checks the fish completions"),
+    ("fish", "its completions, and a login shell of a host"),
     ("git", "commands that want a pager or an editor"),
     ("iproute2", "network namespaces"),
     ("iptables", "packets that are lost"),
@@ -24,13 +22,13 @@ const PACKAGES: [(&str, &str); 30] = [
     ("mawk", "commands of the tests"),
     ("mmdebstrap", "the images of the tests"),
     ("mount", "a small disk that is full"),
-    ("netavark", "networks of Podman's containers"),
-    ("openssh-client", "remote hosts"),
-    ("openssh-server", "a remote host per test"),
-    ("podman", "containers without a daemon"),
+    ("openssh-client", "the ssh backend"),
+    ("openssh-server", "a host for the ssh backend"),
+    ("openssl", "a host whose only hash tool it is"),
+    ("perl", "shasum, likewise"),
     ("procps", "ps, pkill and top"),
     ("python3", "a REPL on a terminal"),
-    ("runc", "what both engines run containers with"),
+    ("tcsh", "a login shell that is no POSIX shell"),
     (
         "tmux",
         "a terminal for attach, and the plain tool beside ours",
@@ -38,7 +36,7 @@ const PACKAGES: [(&str, &str); 30] = [
     ("uidmap", "containers without root"),
     ("util-linux", "setsid, unshare, setpriv"),
     ("vim-tiny", "an editor on a terminal"),
-    ("zsh", "checks the zsh completions"),
+    ("zsh", "its completions, and a login shell of a host"),
 ];
 
 /// Installs what is missing.

@@ -18,8 +18,9 @@ const LOCK: &str = "guest.lock";
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) dir: PathBuf,
-    /// Where hosts connect.
-    pub(crate) socket: UnixListener,
+    /// Where hosts connect; taken by whoever serves them, so that it is closed before their
+    /// connections are.
+    pub(crate) socket: Option<UnixListener>,
     lock: File,
 }
 
@@ -73,7 +74,7 @@ fn claim(dir: &Path) -> io::Result<Claim> {
     socket.set_nonblocking(true)?;
     Ok(Claim::Ours(Folder {
         dir: dir.to_owned(),
-        socket,
+        socket: Some(socket),
         lock,
     }))
 }

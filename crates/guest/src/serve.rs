@@ -80,12 +80,12 @@ fn claimed(settings: &Settings, ready: &OwnedFd) -> io::Result<Claim> {
 /// Serves a folder until nothing is left to guard, or until `stop` ends.
 fn daemon(
     settings: &Settings,
-    folder: Folder,
+    mut folder: Folder,
     stop: Option<OwnedFd>,
     ready: OwnedFd,
 ) -> io::Result<()> {
     let spawner = prepare().inspect_err(|error| complain(&ready, error));
-    let result = spawner.and_then(|spawner| run(settings, &folder, spawner, stop, ready));
+    let result = spawner.and_then(|spawner| run(settings, &mut folder, spawner, stop, ready));
     folder.leave();
     result
 }
@@ -124,7 +124,7 @@ fn silence() -> io::Result<()> {
 
 fn run(
     settings: &Settings,
-    folder: &Folder,
+    folder: &mut Folder,
     spawner: Spawner,
     stop: Option<OwnedFd>,
     ready: OwnedFd,
@@ -141,7 +141,8 @@ fn run(
         };
         let guest = Guest::new(folder.dir.clone(), spawner, settings.home.clone(), limits)?;
         let guest = Arc::new(guest);
-        let listener = UnixListener::from_std(folder.socket.try_clone()?)?;
+        let socket = folder.socket.take().ok_or(io::ErrorKind::NotConnected)?;
+        let listener = UnixListener::from_std(socket)?;
         drop(ready);
         tokio::select! {
             () = accept_all(&guest, &listener) => {}

@@ -161,6 +161,12 @@ pub enum PlaceError {
     /// The pipe ended.
     #[error("the pipe to the guest was lost: {0}")]
     Lost(#[from] CloseReason),
+    /// The place was lost while something ran in it.
+    #[error("{message}")]
+    PlaceLost {
+        /// What happened.
+        message: String,
+    },
     /// A request was too large.
     #[error("the request cannot be sent: {0}")]
     Unsendable(String),
@@ -222,7 +228,7 @@ impl PlaceError {
             | Self::Unreachable { .. }
             | Self::NoHello { .. }
             | Self::Refused { .. } => PlaceErrorKind::Unreachable,
-            Self::Lost(_) => PlaceErrorKind::Lost,
+            Self::Lost(_) | Self::PlaceLost { .. } => PlaceErrorKind::Lost,
             Self::Failed(_) | Self::Unsendable(_) => PlaceErrorKind::Guest,
             Self::Nonsense(_) => PlaceErrorKind::Internal,
         }

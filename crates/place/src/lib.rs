@@ -11,6 +11,7 @@ mod files;
 mod launch;
 mod link;
 mod pipe;
+pub mod plain;
 mod progress;
 
 use std::pin::Pin;
@@ -24,6 +25,7 @@ pub use link::{
     EventStream, ExecEvent, ExecStream, FollowEvent, FollowStream, Link, LinkOptions, StdinSender,
 };
 pub use pipe::{Pipe, Silence, nonce};
+pub use plain::{PlainCommand, PlainShell, PlainStdin, PlainStream};
 pub use progress::Progress;
 
 /// A future of a [`Place`]; boxed so that places can be chosen at run time.

@@ -1,10 +1,11 @@
 //! What a caller must tell apart when something of ours failed.
 
-use exoshell_place::{PlaceError, PlaceErrorKind};
+use exoshell_place::{PlaceError, PlaceErrorKind, Trouble};
 use exoshell_wire::FailureKind;
 use serde::{Deserialize, Serialize};
 
 use crate::config::ConfigError;
+use crate::sync::SyncError;
 
 /// The kind alone decides exit codes and how doors present an error. It is never set by the
 /// command's own failure.
@@ -41,6 +42,9 @@ pub enum RuntimeError {
     /// The place could not be used.
     #[error(transparent)]
     Place(#[from] PlaceError),
+    /// Files could not be brought to a place, or back.
+    #[error(transparent)]
+    Sync(#[from] SyncError),
     /// A file of ours could not be read or written.
     #[error("{action} `{path}`: {source}")]
     State {
@@ -69,10 +73,12 @@ impl RuntimeError {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Usage(_) => ErrorKind::Usage,
+            Self::Sync(error) => error.kind(),
             Self::Config(_) | Self::State { .. } => ErrorKind::Config,
             Self::Unsupported(_) => ErrorKind::Unsupported,
             Self::Lost { .. } => ErrorKind::PlaceLost,
             Self::Place(error) => match error {
+                PlaceError::NoGuest { .. } => ErrorKind::Unsupported,
                 PlaceError::Failed(failure) => match failure.kind {
                     FailureKind::BadRequest
                     | FailureKind::Workdir
@@ -90,6 +96,14 @@ impl RuntimeError {
                     _ => ErrorKind::Internal,
                 },
             },
+        }
+    }
+
+    /// Names what exactly is wrong with a backend, for programs.
+    pub fn reason(&self) -> Option<&'static str> {
+        match self {
+            Self::Place(error) => error.trouble().map(Trouble::as_str),
+            _ => None,
         }
     }
 
@@ -114,6 +128,7 @@ impl RuntimeError {
         match self {
             Self::Config(error) => Some(error.hint()),
             Self::Place(error) => error.hint(),
+            Self::Sync(error) => error.hint(),
             Self::State { .. } => Some(
                 "set `EXOSHELL_HOME` to a folder that you can write, or free some space".to_owned(),
             ),

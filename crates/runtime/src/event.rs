@@ -35,6 +35,11 @@ pub enum EventKind {
         /// The backend.
         backend: &'static str,
     },
+    /// A long step on the way to the task's place.
+    Progress {
+        /// What is being done.
+        step: String,
+    },
     /// A command started.
     CommandStarted {
         /// Its id.

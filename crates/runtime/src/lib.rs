@@ -19,6 +19,7 @@
 //! ```
 
 pub mod config;
+mod doctor;
 mod error;
 mod event;
 mod interrupt;
@@ -32,9 +33,10 @@ pub mod sync;
 mod tools;
 pub mod transcript;
 
+pub use doctor::{BackendReport, CheckReport};
 pub use error::{ErrorKind, RuntimeError};
 pub use event::{Event, EventKind, Events};
-pub use exoshell_place::{FollowEvent, FollowStream};
+pub use exoshell_place::{CheckOutcome, FollowEvent, FollowStream};
 pub use exoshell_wire::{
     Acted, Action, Happened, ProcessEvent, ProcessState, ProcessStatus, ReadFrom, Screen,
     TerminalSize, WaitReason, Waited,

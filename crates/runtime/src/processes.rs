@@ -1,23 +1,26 @@
 //! Processes: commands that outlive the call that started them, and the program that did.
 
+mod events;
 mod record;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use exoshell_place::{EventStream, FollowStream, Link, PlaceError};
+use exoshell_place::{FollowStream, Link, PlaceError};
 use exoshell_wire::{
-    Acknowledge, Act, Acted, Action, Events, Failure, FailureKind, Follow, OutputRead,
-    ProcessEvent, ProcessStatus, Processes, ReadFrom, ReadOutput, Start, TerminalSize, Wait,
-    Waited, WriteInput,
+    Act, Acted, Action, Failure, FailureKind, Follow, OutputRead, ProcessStatus, Processes,
+    ReadFrom, ReadOutput, Start, TerminalSize, Wait, Waited, WriteInput,
 };
 
 use crate::error::RuntimeError;
+use crate::places::slot::Slot;
 use crate::record::check_task;
 use crate::run::{RunRequest, check_command};
 use crate::runtime::{Owner, Runtime, millis, session_key};
+pub use events::ProcessEvents;
 pub use record::ProcessRecord;
 pub(crate) use record::ProcessRecords;
 
@@ -119,6 +122,8 @@ pub enum ProcessView {
     Known(Box<ProcessStatus>),
     /// Its guest is gone, and it with it; nobody knows how it ended.
     Lost(Box<ProcessRecord>),
+    /// Its place cannot be reached now, so nobody knows how it is.
+    Unreachable(Box<ProcessRecord>),
 }
 
 impl ProcessView {
@@ -126,56 +131,12 @@ impl ProcessView {
     pub fn id(&self) -> &str {
         match self {
             Self::Known(status) => &status.id,
-            Self::Lost(record) => &record.id,
+            Self::Lost(record) | Self::Unreachable(record) => &record.id,
         }
     }
 }
 
-/// Events of processes, each delivered until it is acknowledged.
-#[derive(Debug)]
-pub struct ProcessEvents {
-    link: Link,
-    stream: EventStream,
-    consumer: String,
-}
-
-impl ProcessEvents {
-    /// Waits for the next event; `None` when there are no more. Cancel-safe.
-    pub async fn next(&mut self) -> Result<Option<ProcessEvent>, RuntimeError> {
-        Ok(self.stream.next().await?)
-    }
-
-    /// Says that this event and all before it were dealt with; they never come again.
-    pub async fn acknowledge(&self, event: &ProcessEvent) -> Result<(), RuntimeError> {
-        let request = Acknowledge {
-            consumer: self.consumer.clone(),
-            sequence: event.sequence,
-        };
-        Ok(self.link.acknowledge(request).await?)
-    }
-}
-
 impl Runtime {
-    /// Returns the events of all processes of this home that `consumer` has not acknowledged,
-    /// and with `follow` those that come.
-    pub async fn process_events(
-        &self,
-        consumer: &str,
-        follow: bool,
-    ) -> Result<ProcessEvents, RuntimeError> {
-        check_task(consumer)?;
-        let link = self.link().await?;
-        let stream = link.events(Events {
-            consumer: consumer.to_owned(),
-            follow,
-        })?;
-        Ok(ProcessEvents {
-            link,
-            stream,
-            consumer: consumer.to_owned(),
-        })
-    }
-
     /// Starts a process and returns once its shell runs it.
     pub async fn start_process(
         &self,
@@ -183,14 +144,21 @@ impl Runtime {
     ) -> Result<ProcessStatus, RuntimeError> {
         check_command(&request.command)?;
         check_task(&request.task)?;
-        let link = self.link().await?;
+        let slot = self.slot(&request.task)?;
+        let mut link = self.guest(&slot, &request.task).await?;
         let command = Bytes::copy_from_slice(request.command.as_bytes());
         let mut opened = false;
         loop {
-            let start = self.start_message(&request)?;
+            let start = self.start_message(&slot, &request)?;
             let id = start.exec.id.clone();
-            let record = self.keep_record(&link, &id, &request)?;
-            match link.start(start, command.clone()).await {
+            let record = self.keep_record(&slot, &link, &id, &request)?;
+            let mut started = link.start(start, command.clone()).await;
+            if matches!(started, Err(PlaceError::Lost(_))) && !slot.life().lease.is_zero() {
+                // The answer is lost, perhaps not the process: its guest knows it by its id.
+                link = self.guest(&slot, &request.task).await?;
+                started = known_process(&link, &id).await;
+            }
+            match started {
                 Ok(status) => {
                     let confirmed = true;
                     self.inner.processes.add(&ProcessRecord {
@@ -211,24 +179,23 @@ impl Runtime {
                     if !no_session || opened {
                         return Err(error.into());
                     }
-                    self.open_session(&link, &request.task).await?;
+                    self.open_session(&slot, &link, &request.task).await?;
                     opened = true;
                 }
             }
         }
     }
 
-    fn start_message(&self, request: &StartRequest) -> Result<Start, RuntimeError> {
+    fn start_message(&self, slot: &Slot, request: &StartRequest) -> Result<Start, RuntimeError> {
         let mut run = RunRequest::new(String::new()).in_task(&request.task);
         run.workdir.clone_from(&request.workdir);
         run.env.clone_from(&request.env);
         run.terminal = request.terminal;
         run.merge = true;
-        let mut exec = self.exec_request(&run, Duration::ZERO)?;
+        let mut exec = self.exec_request(slot, &run, Duration::ZERO, true)?;
         let tail = exec.id.get(..16).unwrap_or(&exec.id);
         exec.id = format!("proc_{tail}");
         exec.timeout_ms = request.timeout.map(millis);
-        exec.stdin = true;
         exec.persist = false;
         Ok(Start {
             exec,
@@ -242,6 +209,7 @@ impl Runtime {
 
     fn keep_record(
         &self,
+        slot: &Slot,
         link: &Link,
         id: &str,
         request: &StartRequest,
@@ -249,6 +217,7 @@ impl Runtime {
         let record = ProcessRecord {
             id: id.to_owned(),
             task: request.task.clone(),
+            place: slot.label.clone(),
             command: request.command.chars().take(1000).collect(),
             started: crate::record::now(),
             incarnation: link.hello().incarnation.clone(),
@@ -261,9 +230,19 @@ impl Runtime {
 
     /// Lists the processes of a task, or of all; lost ones included.
     pub async fn processes(&self, task: Option<&str>) -> Result<Vec<ProcessView>, RuntimeError> {
-        let link = self.existing_link().await?;
         let mut views = Vec::new();
-        if let Some(link) = &link {
+        let mut guests = HashMap::new();
+        for slot in self.slots_of(task)? {
+            let link = match slot.existing().await {
+                Ok(Some(link)) => link,
+                Ok(None) => continue,
+                // Nobody knows what became of the processes of a place out of reach.
+                Err(_) => {
+                    guests.insert(slot.label.clone(), None);
+                    continue;
+                }
+            };
+            guests.insert(slot.label.clone(), Some(link.hello().incarnation.clone()));
             let filter = Processes {
                 id: None,
                 session: task.map(session_key),
@@ -275,30 +254,68 @@ impl Runtime {
                     .map(|status| ProcessView::Known(Box::new(status))),
             );
         }
-        let incarnation = link.as_ref().map(|link| link.hello().incarnation.clone());
         let known: HashSet<String> = views.iter().map(|view| view.id().to_owned()).collect();
         for record in self.inner.processes.list() {
             if task.is_some_and(|task| task != record.task) {
                 continue;
             }
-            if incarnation.as_ref() != Some(&record.incarnation) {
-                views.push(ProcessView::Lost(Box::new(record)));
-            } else if !known.contains(&record.id) && record.is_settled() {
-                // It ended long ago and its guest has forgotten it; so may we.
-                self.inner.processes.remove(&record.id);
+            match guests.get(&record.place) {
+                Some(None) => views.push(ProcessView::Unreachable(Box::new(record))),
+                Some(Some(incarnation)) if *incarnation == record.incarnation => {
+                    if !known.contains(&record.id) && record.is_settled() {
+                        // It ended long ago and its guest has forgotten it; so may we.
+                        self.inner.processes.remove(&record.id);
+                    }
+                }
+                _ => views.push(ProcessView::Lost(Box::new(record))),
             }
         }
         Ok(views)
     }
 
+    /// Returns the places that processes of a task can be in: its own, else all.
+    fn slots_of(&self, task: Option<&str>) -> Result<Vec<Arc<Slot>>, RuntimeError> {
+        let Some(task) = task else {
+            return self.known_slots();
+        };
+        let mut slots = vec![self.local_slot()?];
+        for record in self.inner.records.of_task(task) {
+            if record.label != "local" {
+                slots.push(self.recorded_slot(&record)?);
+            }
+        }
+        Ok(slots)
+    }
+
     /// Returns a process by its id; one of another task counts as unknown.
     pub async fn process(&self, id: &str, task: Option<&str>) -> Result<ProcessView, RuntimeError> {
+        Ok(self.find(id, task).await?.1)
+    }
+
+    /// Finds a process and the guest that knows it.
+    async fn find(
+        &self,
+        id: &str,
+        task: Option<&str>,
+    ) -> Result<(Option<Link>, ProcessView), RuntimeError> {
         let unknown = || {
             RuntimeError::Usage(format!(
                 "there is no process `{id}`; `process list` and `exoshell ps` name those that exist"
             ))
         };
-        if let Some(link) = self.existing_link().await? {
+        let record = self.inner.processes.get(id);
+        let mut slots = self.slots_of(task)?;
+        if let Some(record) = &record {
+            slots.retain(|slot| slot.label == record.place);
+        }
+        for slot in slots {
+            let link = match slot.existing().await {
+                Ok(Some(link)) => link,
+                Ok(None) => continue,
+                // One that is not known to be there need not be asked.
+                Err(_) if record.is_none() => continue,
+                Err(error) => return Err(error.into()),
+            };
             let filter = Processes {
                 id: Some(id.to_owned()),
                 session: None,
@@ -308,12 +325,15 @@ impl Runtime {
                     let status = list.into_iter().next().ok_or_else(unknown)?;
                     let own = task.is_none_or(|task| status.session == Some(session_key(task)));
                     return own
-                        .then(|| ProcessView::Known(Box::new(status)))
+                        .then(|| (Some(link), ProcessView::Known(Box::new(status))))
                         .ok_or_else(unknown);
                 }
                 Err(PlaceError::Failed(_)) => {
-                    let record = self.inner.processes.get(id);
-                    if record.is_some_and(|r| r.incarnation == link.hello().incarnation) {
+                    let incarnation = &link.hello().incarnation;
+                    if record
+                        .as_ref()
+                        .is_some_and(|r| r.incarnation == *incarnation)
+                    {
                         return Err(RuntimeError::Usage(format!(
                             "the process `{id}` has ended and is no longer kept (the last 64 \
                              that ended are, for an hour)"
@@ -323,12 +343,41 @@ impl Runtime {
                 Err(error) => return Err(error.into()),
             }
         }
-        match self.inner.processes.get(id) {
+        match record {
             Some(record) if task.is_none_or(|task| task == record.task) => {
-                Ok(ProcessView::Lost(Box::new(record)))
+                Ok((None, ProcessView::Lost(Box::new(record))))
             }
             _ => Err(unknown()),
         }
+    }
+
+    /// Makes the record of a process that was adopted, not started.
+    pub(crate) async fn adopted_record(
+        &self,
+        status: &ProcessStatus,
+    ) -> Result<ProcessRecord, RuntimeError> {
+        let session = status.session.as_deref().unwrap_or_default();
+        let task = session.strip_prefix("task:").unwrap_or(session);
+        for slot in self.slots_of(Some(task))? {
+            let Ok(Some(link)) = slot.existing().await else {
+                continue;
+            };
+            if known_process(&link, &status.id).await.is_ok() {
+                return Ok(ProcessRecord {
+                    id: status.id.clone(),
+                    task: task.to_owned(),
+                    place: slot.label.clone(),
+                    command: status.command.display(),
+                    started: status.started_ms / 1000,
+                    incarnation: link.hello().incarnation.clone(),
+                    confirmed: true,
+                    position: 0,
+                });
+            }
+        }
+        Err(RuntimeError::Lost {
+            what: format!("the process `{}`", status.id),
+        })
     }
 
     /// Returns the link to a process that its guest knows, or why nothing can be done with it.
@@ -337,9 +386,9 @@ impl Runtime {
         id: &str,
         task: Option<&str>,
     ) -> Result<(Link, ProcessStatus), RuntimeError> {
-        match self.process(id, task).await? {
-            ProcessView::Known(status) => Ok((self.link().await?, *status)),
-            ProcessView::Lost(_) => Err(RuntimeError::Lost {
+        match self.find(id, task).await? {
+            (Some(link), ProcessView::Known(status)) => Ok((link, *status)),
+            _ => Err(RuntimeError::Lost {
                 what: format!("the process `{id}`"),
             }),
         }
@@ -430,4 +479,17 @@ impl Runtime {
         };
         Ok(link.write_process(request, bytes).await?)
     }
+}
+
+/// Asks a guest for one process.
+async fn known_process(link: &Link, id: &str) -> Result<ProcessStatus, PlaceError> {
+    let filter = Processes {
+        id: Some(id.to_owned()),
+        session: None,
+    };
+    let list = link.processes(filter).await?;
+    list.into_iter().next().ok_or_else(|| {
+        let text = format!("there is no process `{id}`");
+        Failure::new(FailureKind::NoProcess, text).into()
+    })
 }

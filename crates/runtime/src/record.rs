@@ -15,13 +15,14 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::RuntimeError;
+use crate::places::spec::{PlaceSpec, short_hex};
 use crate::state_file;
 
 /// The longest task name.
 const MAX_TASK: usize = 256;
 
 /// What a harness fixes for one task, before its place is created.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TaskOverrides {
     /// The working directory.
@@ -30,22 +31,53 @@ pub struct TaskOverrides {
     pub env: BTreeMap<String, String>,
     /// Opaque labels that every event of the task carries.
     pub labels: BTreeMap<String, String>,
+    /// The image of its container.
+    pub image: Option<String>,
+    /// A container that exists, to be used instead of making one.
+    pub container: Option<String>,
+    /// Processors its container may use; 0 = no limit.
+    pub cpu: Option<f64>,
+    /// Megabytes of memory its container may use; 0 = no limit.
+    pub memory_mb: Option<usize>,
+    /// Megabytes its container's filesystem may grow by; 0 = no limit.
+    pub disk_mb: Option<usize>,
+    /// Whether its container has a network.
+    pub network: Option<bool>,
 }
 
-/// The file of one task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The file of one task's place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) task: String,
+    /// The name of its place.
+    #[serde(default = "local")]
+    pub(crate) label: String,
     pub(crate) backend: String,
+    /// How to find it again.
+    #[serde(default)]
+    pub(crate) place: PlaceSpec,
+    /// What the backend calls it.
+    #[serde(default)]
+    pub(crate) id: Option<String>,
+    /// The image it was made from.
+    #[serde(default)]
+    pub(crate) image: Option<String>,
+    /// Limits that were asked for and cannot be enforced.
+    #[serde(default)]
+    pub(crate) unenforced: Vec<String>,
     /// Seconds since 1970.
     pub(crate) created: u64,
-    /// The directory its session starts in; it need not be UTF-8.
+    /// The directory its session starts in; it need not be UTF-8. Empty = the place's own.
     pub(crate) directory: RawBytes,
     /// Whether that directory was made for the task and goes with it.
     pub(crate) own_directory: bool,
     /// The guest that held its session when last seen.
     #[serde(default)]
     pub(crate) incarnation: Option<String>,
+}
+
+fn local() -> String {
+    "local".to_owned()
 }
 
 impl Record {
@@ -103,17 +135,23 @@ impl Records {
         }
     }
 
-    fn path(&self, task: &str) -> PathBuf {
-        self.dir.join(format!("{}.json", file_name(task)))
+    fn path(&self, task: &str, label: &str) -> PathBuf {
+        let name = file_name(task);
+        if label == "local" {
+            return self.dir.join(format!("{name}.json"));
+        }
+        let tail = short_hex(&Sha256::digest(label.as_bytes()));
+        self.dir.join(format!("{name}@{tail}.json"))
     }
 
     /// Returns the task's record; the first of any number of concurrent callers makes it.
     pub(crate) fn get_or_create(
         &self,
         task: &str,
+        label: &str,
         make: impl FnOnce() -> Result<Record, RuntimeError>,
     ) -> Result<(Record, bool), RuntimeError> {
-        let path = self.path(task);
+        let path = self.path(task, label);
         if let Some(record) = state_file::read(&path) {
             return Ok((record, false));
         }
@@ -131,9 +169,10 @@ impl Records {
     pub(crate) fn update(
         &self,
         task: &str,
+        label: &str,
         change: impl FnOnce(&mut Record),
     ) -> Result<(), RuntimeError> {
-        let path = self.path(task);
+        let path = self.path(task, label);
         let _lock = self.lock()?;
         let Some(mut record) = state_file::read::<Record>(&path) else {
             return Ok(());
@@ -142,21 +181,23 @@ impl Records {
         state_file::write(&path, &record)
     }
 
-    /// Returns the task's record, if it has one.
-    pub(crate) fn get(&self, task: &str) -> Option<Record> {
-        state_file::read(&self.path(task))
+    /// Returns the records of all places of a task.
+    pub(crate) fn of_task(&self, task: &str) -> Vec<Record> {
+        let mut records = self.list();
+        records.retain(|record| record.task == task);
+        records
     }
 
     /// Returns all records, by task.
     pub(crate) fn list(&self) -> Vec<Record> {
         let mut records: Vec<Record> = state_file::read_all(&self.dir);
-        records.sort_by(|a, b| a.task.cmp(&b.task));
+        records.sort_by(|a, b| (&a.task, &a.label).cmp(&(&b.task, &b.label)));
         records
     }
 
     /// Removes a record; one that is gone already is no error.
-    pub(crate) fn remove(&self, task: &str) -> Result<bool, RuntimeError> {
-        let path = self.path(task);
+    pub(crate) fn remove(&self, task: &str, label: &str) -> Result<bool, RuntimeError> {
+        let path = self.path(task, label);
         match fs::remove_file(&path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

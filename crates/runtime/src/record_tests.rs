@@ -5,7 +5,12 @@ use super::{Record, Records, check_task, file_name, now};
 fn record(task: &str) -> Record {
     Record {
         task: task.to_owned(),
+        label: "local".to_owned(),
         backend: "local".to_owned(),
+        place: super::PlaceSpec::Local,
+        id: None,
+        image: None,
+        unenforced: Vec::new(),
         created: now(),
         directory: "/".into(),
         own_directory: false,
@@ -22,7 +27,7 @@ fn many_first_callers_make_one_record() {
             scope.spawn(|| {
                 let records = Records::new(home.path());
                 records
-                    .get_or_create("t", || {
+                    .get_or_create("t", "local", || {
                         made.fetch_add(1, Ordering::SeqCst);
                         Ok(record("t"))
                     })
@@ -52,9 +57,13 @@ fn bad_task_names_are_refused() {
 fn a_damaged_record_is_replaced() {
     let home = tempfile::tempdir().unwrap();
     let records = Records::new(home.path());
-    records.get_or_create("t", || Ok(record("t"))).unwrap();
-    std::fs::write(records.path("t"), b"{ half").unwrap();
-    assert!(records.get("t").is_none());
-    let (_, created) = records.get_or_create("t", || Ok(record("t"))).unwrap();
+    records
+        .get_or_create("t", "local", || Ok(record("t")))
+        .unwrap();
+    std::fs::write(records.path("t", "local"), b"{ half").unwrap();
+    assert!(records.list().is_empty());
+    let (_, created) = records
+        .get_or_create("t", "local", || Ok(record("t")))
+        .unwrap();
     assert!(created);
 }

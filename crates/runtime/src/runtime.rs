@@ -2,19 +2,24 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use exoshell_place::{Link, LinkOptions, Place};
-use exoshell_place_local::LocalPlace;
-use exoshell_wire::{OpenSession, RawBytes, SessionOpened, SessionSpec};
+use exoshell_place::{Link, PlaceError, Progress};
+use exoshell_wire::{OpenSession, RawBytes, SessionSpec};
 
 use crate::config::{self, Environment, Resolved};
 use crate::error::RuntimeError;
 use crate::event::{Event, EventHub, EventKind, Events};
+use crate::places::environment::place_environment;
+use crate::places::slot::{Access, Slot};
+use crate::places::spec::PlaceSpec;
 use crate::processes::ProcessRecords;
 use crate::record::{Record, Records, TaskOverrides, check_task, now};
+
+/// The task of callers that name none.
+pub(crate) const DEFAULT_TASK: &str = "default";
 
 /// Who a process of the lifetime `session` ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +37,8 @@ pub struct Runtime {
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) config: Resolved,
-    environment: Environment,
-    pub(crate) place: Arc<dyn Place>,
-    link: tokio::sync::Mutex<Option<Link>>,
+    pub(crate) environment: Environment,
+    slots: Mutex<HashMap<String, Arc<Slot>>>,
     pub(crate) records: Records,
     pub(crate) processes: ProcessRecords,
     overrides: Mutex<HashMap<String, TaskOverrides>>,
@@ -45,12 +49,10 @@ pub(crate) struct Inner {
 impl Runtime {
     /// Makes a runtime. Nothing is started before it is needed.
     pub fn new(config: Resolved, environment: Environment) -> Self {
-        let place = LocalPlace::new(&config.home).with_guest_dir(config.places.guest_dir.clone());
         let inner = Inner {
             records: Records::new(&config.home),
             processes: ProcessRecords::new(&config.home),
-            place: Arc::new(place),
-            link: tokio::sync::Mutex::new(None),
+            slots: Mutex::default(),
             overrides: Mutex::default(),
             owner: Owner::Runtime,
             events: EventHub::default(),
@@ -110,97 +112,162 @@ impl Runtime {
         });
     }
 
-    fn link_options(&self) -> LinkOptions {
-        let places = &self.inner.config.places;
-        LinkOptions {
-            build: env!("CARGO_PKG_VERSION").to_owned(),
-            linger: places.linger,
-            max_warm_shells: u32::try_from(places.max_warm_shells).unwrap_or(u32::MAX),
-            // A local pipe reports its own end.
-            heartbeat: None,
+    /// Returns the place a task uses now.
+    pub(crate) fn slot(&self, task: &str) -> Result<Arc<Slot>, RuntimeError> {
+        let inner = &self.inner;
+        let directory = inner.environment.directory();
+        let spec = PlaceSpec::choose(&inner.config, &self.overrides(task), task, directory)?;
+        self.slot_of(spec, task)
+    }
+
+    /// Returns the place that a record tells of.
+    pub(crate) fn recorded_slot(&self, record: &Record) -> Result<Arc<Slot>, RuntimeError> {
+        self.slot_of(record.place.clone(), &record.task)
+    }
+
+    fn slot_of(&self, spec: PlaceSpec, task: &str) -> Result<Arc<Slot>, RuntimeError> {
+        let label = spec.label(task);
+        let mut slots = self.slots();
+        if let Some(slot) = slots.get(&label).filter(|slot| slot.spec == spec) {
+            return Ok(Arc::clone(slot));
+        }
+        let config = &self.inner.config;
+        let place = spec.build(config, task)?;
+        let warm = u32::try_from(config.places.max_warm_shells).unwrap_or(u32::MAX);
+        let slot = Arc::new(Slot::new(spec, label.clone(), place, warm));
+        slots.insert(label, Arc::clone(&slot));
+        Ok(slot)
+    }
+
+    /// Returns the place on this machine that every home has.
+    pub(crate) fn local_slot(&self) -> Result<Arc<Slot>, RuntimeError> {
+        self.slot_of(PlaceSpec::Local, "")
+    }
+
+    /// Returns every place of this home: the local one and those of all records.
+    pub(crate) fn known_slots(&self) -> Result<Vec<Arc<Slot>>, RuntimeError> {
+        let mut slots = vec![self.local_slot()?];
+        for record in self.inner.records.list() {
+            let slot = self.recorded_slot(&record)?;
+            if !slots.iter().any(|known| known.label == slot.label) {
+                slots.push(slot);
+            }
+        }
+        Ok(slots)
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<String, Arc<Slot>>> {
+        self.inner
+            .slots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets a place that was removed.
+    pub(crate) fn forget_slot(&self, label: &str) {
+        self.slots().remove(label);
+    }
+
+    /// Reports the steps of something long as events of a task.
+    pub(crate) fn progress(&self, task: &str) -> Progress {
+        let (runtime, task) = (self.clone(), task.to_owned());
+        Progress::new(move |line| {
+            let step = line.to_owned();
+            runtime.emit(&task, EventKind::Progress { step });
+        })
+    }
+
+    /// Returns the way into a task's place, making the place if it is not there.
+    pub(crate) async fn enter(&self, slot: &Slot, task: &str) -> Result<Access, RuntimeError> {
+        Ok(slot.enter(&self.progress(task)).await?)
+    }
+
+    /// Returns the guest of a task's place, making the place if it is not there.
+    pub(crate) async fn guest(&self, slot: &Slot, task: &str) -> Result<Link, RuntimeError> {
+        match self.enter(slot, task).await? {
+            Access::Guest(link) => Ok(link),
+            Access::Plain(shell) => Err(PlaceError::NoGuest {
+                why: shell.why().to_owned(),
+            }
+            .into()),
         }
     }
 
-    pub(crate) fn backend(&self) -> &'static str {
-        self.inner.place.backend()
-    }
-
-    pub(crate) fn lease_ms(&self) -> u64 {
-        millis(self.inner.place.life().lease)
-    }
-
-    /// Returns the link to the place, opening it if there is none. Concurrent callers share one
-    /// opening.
-    pub(crate) async fn link(&self) -> Result<Link, RuntimeError> {
-        let mut slot = self.inner.link.lock().await;
-        if let Some(link) = slot.as_ref().filter(|link| link.is_open()) {
-            return Ok(link.clone());
-        }
-        let pipe = self
-            .inner
-            .place
-            .open(&exoshell_place::Progress::default())
-            .await?;
-        let link = Link::open(pipe, &self.link_options()).await?;
-        *slot = Some(link.clone());
-        Ok(link)
-    }
-
-    /// Returns the link only if a guest is there already.
-    pub(crate) async fn existing_link(&self) -> Result<Option<Link>, RuntimeError> {
-        let mut slot = self.inner.link.lock().await;
-        if let Some(link) = slot.as_ref().filter(|link| link.is_open()) {
-            return Ok(Some(link.clone()));
-        }
-        let Some(pipe) = self.inner.place.open_existing().await? else {
-            return Ok(None);
-        };
-        let link = Link::open(pipe, &self.link_options()).await?;
-        *slot = Some(link.clone());
-        Ok(Some(link))
-    }
-
-    /// Forgets the link, for instance because its guest was ended.
-    pub(crate) async fn drop_link(&self) {
-        *self.inner.link.lock().await = None;
-    }
-
-    /// Makes sure that the task's place and session exist. Tells whether an earlier session of
-    /// the task, and with it its state, is gone.
+    /// Makes sure that the task's place and session exist.
     pub(crate) async fn open_session(
         &self,
+        slot: &Slot,
         link: &Link,
         task: &str,
-    ) -> Result<(SessionOpened, bool), RuntimeError> {
-        let (record, new_place) = self.record(task)?;
+    ) -> Result<Opened, RuntimeError> {
+        let (record, new_place) = self.record(slot, task)?;
+        let mut notes = Vec::new();
+        if new_place {
+            notes = self.describe_place(slot, task).await?;
+        }
+        if slot.needs_files() {
+            notes.extend(self.send_files(slot, link, task).await?);
+        }
         let request = OpenSession {
             key: session_key(task),
-            spec: self.session_spec(task, &record),
+            spec: self.session_spec(slot, task, &record, &mut notes),
             only_existing: false,
         };
         let opened = link.open_session(request).await?;
         let incarnation = &link.hello().incarnation;
-        let forgotten = opened.created && record.incarnation.is_some();
+        let state_lost = opened.created && record.incarnation.is_some();
         if record.incarnation.as_ref() != Some(incarnation) {
-            self.inner.records.update(task, |record| {
+            self.inner.records.update(task, &slot.label, |record| {
                 record.incarnation = Some(incarnation.clone());
             })?;
         }
         if new_place {
-            let backend = self.backend();
+            let backend = slot.place.backend();
             self.emit(task, EventKind::PlaceCreated { backend });
         }
-        Ok((opened, forgotten))
+        Ok(Opened { state_lost, notes })
     }
 
-    fn record(&self, task: &str) -> Result<(Record, bool), RuntimeError> {
-        self.inner.records.get_or_create(task, || {
-            let (directory, own_directory) = self.first_directory(task)?;
+    /// Keeps what a new place is called, and returns what its caller should know.
+    pub(crate) async fn describe_place(
+        &self,
+        slot: &Slot,
+        task: &str,
+    ) -> Result<Vec<String>, RuntimeError> {
+        if slot.spec.is_local() {
+            return Ok(Vec::new());
+        }
+        let facts = slot.place.inspect().await.unwrap_or_default();
+        let mut notes = facts.notes;
+        if !facts.unenforced.is_empty() {
+            notes.push(format!("unenforced here: {}", facts.unenforced.join(", ")));
+        }
+        self.inner.records.update(task, &slot.label, |record| {
+            record.id = facts.id;
+            record.image = facts.image;
+            record.unenforced = facts.unenforced;
+        })?;
+        Ok(notes)
+    }
+
+    pub(crate) fn record(&self, slot: &Slot, task: &str) -> Result<(Record, bool), RuntimeError> {
+        self.inner.records.get_or_create(task, &slot.label, || {
+            let (directory, own_directory) = if slot.spec.is_local() {
+                let (directory, own) = self.first_directory(task)?;
+                (raw(directory.as_os_str()), own)
+            } else {
+                (RawBytes::default(), false)
+            };
             Ok(Record {
                 task: task.to_owned(),
-                backend: self.backend().to_owned(),
+                label: slot.label.clone(),
+                backend: slot.place.backend().to_owned(),
+                place: slot.spec.clone(),
+                id: None,
+                image: None,
+                unenforced: Vec::new(),
                 created: now(),
-                directory: raw(directory.as_os_str()),
+                directory,
                 own_directory,
                 incarnation: None,
             })
@@ -249,29 +316,88 @@ impl Runtime {
             })
     }
 
-    fn session_spec(&self, task: &str, record: &Record) -> SessionSpec {
-        let places = &self.inner.config.places;
-        let extra_env = self
+    /// Returns the configured directory of a place that is not this machine. One that can only
+    /// be meant for this machine is passed over, with a note.
+    fn place_directory(&self, slot: &Slot, task: &str, notes: &mut Vec<String>) -> Option<PathBuf> {
+        let configured = self
             .overrides(task)
-            .env
-            .into_iter()
-            .map(|(name, value)| (name.into(), value.into()))
-            .collect();
-        SessionSpec {
-            login_timeout_ms: Some(millis(self.inner.config.terminal.login_timeout)),
-            idle_ms: Some(millis(places.lifetime)),
-            ttl_ms: Some(millis(places.session_ttl)),
-            extra_env,
-            ..self.spec_in(record.directory().as_os_str())
+            .cwd
+            .or_else(|| self.inner.config.terminal.cwd.clone())?;
+        if slot.spec.is_container() && is_host_path(&configured) {
+            notes.push(format!(
+                "the configured directory `{}` is one of this machine, so it is not used in the \
+                 container",
+                configured.display()
+            ));
+            return None;
+        }
+        Some(configured)
+    }
+
+    pub(crate) fn session_spec(
+        &self,
+        slot: &Slot,
+        task: &str,
+        record: &Record,
+        notes: &mut Vec<String>,
+    ) -> SessionSpec {
+        let places = &self.inner.config.places;
+        let ttl = slot.life().session.unwrap_or(places.session_ttl);
+        let mut spec = if slot.spec.is_local() {
+            self.local_spec(record.directory().as_os_str())
+        } else {
+            self.place_spec(slot, task, notes)
+        };
+        spec.login_timeout_ms = Some(millis(self.inner.config.terminal.login_timeout));
+        spec.idle_ms = Some(millis(places.lifetime));
+        spec.ttl_ms = Some(millis(ttl));
+        let overrides = self.overrides(task).env;
+        spec.extra_env.extend(
+            overrides
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into())),
+        );
+        spec
+    }
+
+    /// Returns what a one-shot command starts from: on this machine the caller's directory and
+    /// environment, elsewhere the place's own.
+    pub(crate) fn one_shot_spec(
+        &self,
+        slot: &Slot,
+        task: &str,
+    ) -> Result<SessionSpec, RuntimeError> {
+        if slot.spec.is_local() {
+            Ok(self.local_spec(self.base_directory()?.as_os_str()))
+        } else {
+            Ok(self.place_spec(slot, task, &mut Vec::new()))
         }
     }
 
-    /// Returns what a one-shot command starts from: the caller's directory and environment.
-    pub(crate) fn one_shot_spec(&self) -> Result<SessionSpec, RuntimeError> {
-        Ok(self.spec_in(self.base_directory()?.as_os_str()))
+    fn place_spec(&self, slot: &Slot, task: &str, notes: &mut Vec<String>) -> SessionSpec {
+        let directory = self.place_directory(slot, task, notes);
+        let environment = place_environment(
+            &self.inner.environment,
+            &self.inner.config,
+            slot.spec.is_container(),
+            notes,
+        );
+        SessionSpec {
+            cwd: directory.map(|directory| raw(directory.as_os_str())),
+            env: None,
+            env_remove: config::stripped_names(&self.inner.config)
+                .into_iter()
+                .map(RawBytes::from)
+                .collect(),
+            extra_env: environment,
+            login_timeout_ms: None,
+            umask: None,
+            idle_ms: None,
+            ttl_ms: None,
+        }
     }
 
-    fn spec_in(&self, directory: &OsStr) -> SessionSpec {
+    fn local_spec(&self, directory: &OsStr) -> SessionSpec {
         let environment = config::child_environment(&self.inner.environment, &self.inner.config);
         SessionSpec {
             cwd: Some(raw(directory)),
@@ -289,6 +415,22 @@ impl Runtime {
             ttl_ms: None,
         }
     }
+}
+
+/// A task's session that is there now.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// Whether an earlier session of the task, and with it its state, is gone.
+    pub(crate) state_lost: bool,
+    /// What the caller should know about the place.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Tells whether a path can only be meant for a person's own machine.
+fn is_host_path(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    let drive = text.as_bytes().get(1) == Some(&b':') && text.contains('\\');
+    drive || text.starts_with("/Users/") || text.starts_with("/home/")
 }
 
 /// Returns the guest's name of a task's session.

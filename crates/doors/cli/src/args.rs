@@ -10,6 +10,8 @@ Examples:
   exoshell run --task web 'cd src && make'        in a session that remembers
   exoshell call terminal '{\"command\":\"pwd\"}'     one JSON object in, one out
   exoshell shell --task web                       a prompt into that session
+  exoshell run --image debian:12 'cat /etc/issue' in a container of that image
+  exoshell run --host build@box 'nproc'           on a remote host
   exoshell places ls                              what exists; `places rm --all` ends it
 
 Exit codes of `run`: the command's own; 77 refused by the guard, 124 timeout, 125 our own
@@ -59,6 +61,8 @@ pub(crate) enum Command {
     /// List, describe and remove the places of tasks.
     #[command(subcommand)]
     Places(PlacesCommand),
+    /// Look at what works on this machine, and say how to fix what does not.
+    Doctor(DoctorArgs),
     /// Show where settings come from, or write a commented file.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -85,9 +89,8 @@ pub(crate) struct RunArgs {
     /// Run in this task's session, which keeps directory, variables and functions.
     #[arg(long)]
     pub(crate) task: Option<String>,
-    /// Where to run.
-    #[arg(long)]
-    pub(crate) backend: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// Print one JSON object at the end instead of streaming.
     #[arg(long)]
     pub(crate) json: bool,
@@ -115,6 +118,33 @@ pub(crate) struct RunArgs {
     /// With --background: report lines that match this regular expression (repeatable).
     #[arg(long, value_name = "REGEX", requires = "background")]
     pub(crate) watch: Vec<String>,
+}
+
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Where it runs")]
+pub(crate) struct PlaceArgs {
+    /// Kind of place: local, docker, podman, ssh or command.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+    /// Image of the task's container (backend docker).
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) image: Option<String>,
+    /// A container that exists, by name or id; it is never removed (backend docker).
+    #[arg(long, value_name = "NAME", conflicts_with = "image")]
+    pub(crate) container: Option<String>,
+    /// Remote host, as [USER@]HOST[:PORT] or an alias of ~/.ssh/config (backend ssh).
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["image", "container"])]
+    pub(crate) host: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Only this backend.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -199,9 +229,8 @@ pub(crate) struct CallArgs {
     /// The task; goes before a `task_id` among the arguments.
     #[arg(long)]
     pub(crate) task: Option<String>,
-    /// Where to run.
-    #[arg(long)]
-    pub(crate) backend: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// Accepted for symmetry: the answer is always JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -212,9 +241,8 @@ pub(crate) struct ShellArgs {
     /// The task.
     #[arg(long, default_value = "default")]
     pub(crate) task: String,
-    /// Where to run.
-    #[arg(long)]
-    pub(crate) backend: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// Print one JSON object per command.
     #[arg(long)]
     pub(crate) json: bool,

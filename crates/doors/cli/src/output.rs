@@ -50,7 +50,12 @@ pub(crate) fn error(error: &RuntimeError, as_json: bool) -> u8 {
         source = cause.source();
     }
     if as_json {
-        let value = json!({"error": text, "error_kind": error.kind(), "hint": error.hint()});
+        let value = json!({
+            "error": text,
+            "error_kind": error.kind(),
+            "error_reason": error.reason(),
+            "hint": error.hint(),
+        });
         let _ = json(&value);
         return error.exit_code();
     }

@@ -271,6 +271,29 @@ pub fn is_stripped(name: &str, remove: &[String], pass: &[String]) -> bool {
     !listed(pass) && (ours() || known() || listed(remove))
 }
 
+/// Returns every name that is kept from commands in places with an environment of their own.
+pub(crate) fn stripped_names(resolved: &Resolved) -> Vec<&str> {
+    let settings = &resolved.terminal;
+    [
+        PROVIDERS,
+        SEARCH,
+        MESSAGING,
+        SANDBOXES,
+        &[env::SUDO_PASSWORD],
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+    .chain(settings.env_remove.iter().map(String::as_str))
+    .filter(|name| !settings.env_pass.iter().any(|passed| passed == name))
+    .collect()
+}
+
+/// Returns what every command gets so that nothing waits for a person.
+pub(crate) const fn quiet_variables() -> &'static [(&'static str, &'static str)] {
+    QUIET
+}
+
 /// Returns the environment for commands on this machine, in the order of the names.
 ///
 /// It is the caller's without what is stripped, then what keeps programs from waiting for a person, then `terminal.env`, which wins

@@ -11,6 +11,7 @@
 mod apply;
 mod choices;
 mod credentials;
+pub(crate) mod dotenv;
 pub mod env;
 mod env_layer;
 mod error;
@@ -27,8 +28,10 @@ mod template;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use apply::is_variable_name;
 pub use choices::{Backend, LogLevel, Persist};
 pub use credentials::{child_environment, is_stripped};
+pub(crate) use credentials::{quiet_variables, stripped_names};
 pub use env::Environment;
 pub use error::{ConfigError, Site};
 pub use locate::Locations;

@@ -22,6 +22,9 @@ pub struct ProcessRecord {
     pub id: String,
     /// Its task.
     pub task: String,
+    /// The name of the place it runs in.
+    #[serde(default = "local")]
+    pub place: String,
     /// The command, cut.
     pub command: String,
     /// When it was started, in seconds since 1970.
@@ -34,6 +37,10 @@ pub struct ProcessRecord {
     /// How far its output was polled.
     #[serde(default)]
     pub position: u64,
+}
+
+fn local() -> String {
+    "local".to_owned()
 }
 
 impl ProcessRecord {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::keys::key_bytes;
 use super::{Arguments, ToolError};
 use crate::error::{ErrorKind, RuntimeError};
-use crate::processes::{ProcessRecord, ProcessView};
+use crate::processes::ProcessView;
 use crate::record::now;
 use crate::runtime::Runtime;
 use crate::transcript::Transcript;
@@ -160,13 +160,13 @@ impl Call<'_> {
         let id = self.id()?;
         let status = match self.runtime.process(&id, self.task()).await? {
             ProcessView::Known(status) => status,
-            lost @ ProcessView::Lost(_) => return Ok(describe(&lost)),
+            other => return Ok(describe(&other)),
         };
         let record = self.runtime.inner.processes.get(&id);
         let position = record.as_ref().map_or(0, |record| record.position);
         let mut record = match record {
             Some(record) => record,
-            None => self.new_record(&status).await?,
+            None => self.runtime.adopted_record(&status).await?,
         };
         // A poll of much more than an answer can hold shows its end.
         let from = position.max(status.output_end.saturating_sub(MAX_READ));
@@ -189,20 +189,6 @@ impl Call<'_> {
             put(&mut answer, "dropped_bytes", json!(skipped));
         }
         Ok(answer)
-    }
-
-    /// Makes the record of a process that was adopted, not started.
-    async fn new_record(&self, status: &ProcessStatus) -> Result<ProcessRecord, Fault> {
-        let session = status.session.as_deref().unwrap_or_default();
-        Ok(ProcessRecord {
-            id: status.id.clone(),
-            task: session.strip_prefix("task:").unwrap_or(session).to_owned(),
-            command: status.command.display(),
-            started: status.started_ms / 1000,
-            incarnation: self.runtime.link().await?.hello().incarnation.clone(),
-            confirmed: true,
-            position: 0,
-        })
     }
 
     fn put_text(&self, answer: &mut Value, bytes: &[u8]) {
@@ -489,6 +475,16 @@ pub fn describe(view: &ProcessView) -> Value {
             "uptime_seconds": now().saturating_sub(record.started),
             "output": "",
             "error": "the guest that ran it is gone (killed, or the machine restarted), so neither its output nor its exit code is known",
+        }),
+        ProcessView::Unreachable(record) => json!({
+            "session_id": record.id,
+            "status": "unreachable",
+            "command": record.command,
+            "task_id": record.task,
+            "exit_code": null,
+            "uptime_seconds": now().saturating_sub(record.started),
+            "output": "",
+            "error": "its place cannot be reached now, so nobody knows how it is; it may well go on",
         }),
     }
 }

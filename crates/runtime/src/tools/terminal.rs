@@ -16,7 +16,7 @@ use crate::error::{ErrorKind, RuntimeError};
 use crate::interrupt::Interrupt;
 use crate::processes::{DEFAULT_TERMINAL, StartRequest};
 use crate::run::{Input, RunEnd, RunFailure, RunRequest, SUPERVISOR_KILLED};
-use crate::runtime::Runtime;
+use crate::runtime::{DEFAULT_TASK, Runtime};
 use crate::transcript::Transcript;
 
 /// The arguments of the tool. `force` is not among them: no model-facing call has it.
@@ -34,9 +34,6 @@ const KNOWN: &[&str] = &[
     "lifetime",
     "task_id",
 ];
-
-/// The task of callers that name none.
-const DEFAULT_TASK: &str = "default";
 
 /// A call of the tool.
 #[derive(Debug)]
@@ -260,6 +257,9 @@ pub struct TerminalResult {
     /// The kind of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_kind: Option<ErrorKind>,
+    /// What exactly is wrong with the backend, for programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_reason: Option<&'static str>,
     /// The id of the process that was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
@@ -498,6 +498,7 @@ fn failed(failure: &RunFailure, transcript: Transcript) -> TerminalResult {
         exit_code: -1,
         error: Some(failure.error.to_string()),
         error_kind: Some(failure.error.kind()),
+        error_reason: failure.error.reason(),
         status: Some(Status::Error),
         hint: failure.error.hint(),
         ..TerminalResult::default()
@@ -553,6 +554,11 @@ pub(crate) fn note_text(note: &Note) -> Option<String> {
             "there is no bash here; `{}` is used, which keeps directory, exported variables and \
              umask between calls, but no functions, aliases or options",
             shell.display()
+        )),
+        Note::NoGuest { why } => Some(format!(
+            "no guest can run here ({why}), so commands run in a plain shell, which is slower: \
+             only directory and exported variables carry over between calls, and there are no \
+             background processes, no terminals and no copy of output that was cut"
         )),
         Note::StateNotCaptured => None,
     }

@@ -11,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::load;
+use crate::args::PlaceArgs;
 use crate::output;
 use crate::raw_terminal::RawTerminal;
 
@@ -26,7 +27,7 @@ pub(crate) async fn run(id: &str) -> u8 {
 }
 
 async fn try_run(id: &str) -> Result<u8, RuntimeError> {
-    let runtime = load(None)?;
+    let runtime = load(&PlaceArgs::default())?;
     match runtime.process(id, None).await? {
         ProcessView::Known(status) if status.terminal.is_none() => {
             return Err(RuntimeError::Usage(format!(
@@ -39,7 +40,7 @@ async fn try_run(id: &str) -> Result<u8, RuntimeError> {
             )));
         }
         ProcessView::Known(_) => {}
-        ProcessView::Lost(_) => {
+        _ => {
             return Err(RuntimeError::Lost {
                 what: format!("the process `{id}`"),
             });

@@ -44,7 +44,7 @@ async fn try_run(args: &CallArgs) -> Result<Value, RuntimeError> {
     };
     let arguments: Value = serde_json::from_str(&text)
         .map_err(|error| RuntimeError::Usage(format!("the arguments are not JSON: {error}")))?;
-    let runtime = load(args.backend.as_deref())?;
+    let runtime = load(&args.place)?;
     let interrupt = interrupt_on_signals();
     Ok(call(
         &runtime,

@@ -3,7 +3,7 @@
 use exoshell_runtime::{Happened, ProcessEvent, RuntimeError, state_code, state_name};
 
 use super::{interrupt_on_signals, load};
-use crate::args::EventsArgs;
+use crate::args::{EventsArgs, PlaceArgs};
 use crate::output;
 
 /// Prints events and acknowledges each one that was printed.
@@ -15,7 +15,7 @@ pub(crate) async fn run(args: EventsArgs) -> u8 {
 }
 
 async fn try_run(args: &EventsArgs) -> Result<u8, RuntimeError> {
-    let runtime = load(None)?;
+    let runtime = load(&PlaceArgs::default())?;
     let stop = interrupt_on_signals();
     let mut events = runtime.process_events(&args.consumer, args.follow).await?;
     loop {

@@ -3,20 +3,22 @@
 mod attach;
 mod call;
 mod config;
+mod doctor;
 mod events;
+mod place_args;
 mod places;
 mod processes;
 mod run;
 mod shell;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
-use exoshell_runtime::config::{Backend, Config, Environment, Resolved};
-use exoshell_runtime::{Interrupt, Runtime, RuntimeError, SchemaFormat, schemas};
-use serde::de::IntoDeserializer as _;
+use exoshell_runtime::config::{Environment, Resolved};
+use exoshell_runtime::{EventKind, Interrupt, Runtime, RuntimeError, SchemaFormat, schemas};
 
-use crate::args::{Cli, Command, Format};
+use crate::args::{Cli, Command, Format, PlaceArgs};
 use crate::output;
 
 /// Reads the command line, does it, and returns the exit code.
@@ -58,6 +60,7 @@ async fn dispatch(command: Command) -> u8 {
         Command::Attach { id } => attach::run(&id).await,
         Command::Events(args) => events::run(args).await,
         Command::Places(command) => places::run(command).await,
+        Command::Doctor(args) => doctor::run(args).await,
         Command::Config(command) => config::run(&command),
         Command::Schema(args) => written(output::json(&schemas(match args.format {
             Format::Openai => SchemaFormat::OpenAi,
@@ -87,25 +90,26 @@ pub(crate) fn written(result: std::io::Result<()>) -> u8 {
 }
 
 /// Loads the configuration and makes a runtime.
-pub(crate) fn load(backend: Option<&str>) -> Result<Runtime, RuntimeError> {
-    let mut overrides = Config::default();
-    if let Some(name) = backend {
-        overrides.terminal.backend = Some(parse_backend(name)?);
-    }
+pub(crate) fn load(place: &PlaceArgs) -> Result<Runtime, RuntimeError> {
     let environment = Environment::from_process();
-    let config = Resolved::load(&environment, overrides)?;
-    Ok(Runtime::new(config, environment).owned_by_tasks())
+    let config = Resolved::load(&environment, place_args::overrides(place)?)?;
+    let runtime = Runtime::new(config, environment).owned_by_tasks();
+    if std::io::stderr().is_terminal() {
+        show_progress(&runtime);
+    }
+    Ok(runtime)
 }
 
-fn parse_backend(name: &str) -> Result<Backend, RuntimeError> {
-    use serde::Deserialize as _;
-    let reader: serde::de::value::StrDeserializer<'_, serde::de::value::Error> =
-        name.into_deserializer();
-    Backend::deserialize(reader).map_err(|_unknown| {
-        RuntimeError::Usage(format!(
-            "there is no backend `{name}`; this build has: local"
-        ))
-    })
+/// Prints the long steps on the way to a place.
+fn show_progress(runtime: &Runtime) {
+    let mut events = runtime.events();
+    tokio::spawn(async move {
+        while let Some(event) = events.next().await {
+            if let EventKind::Progress { step } = event.kind {
+                output::talk(&format!("exoshell: {step}"));
+            }
+        }
+    });
 }
 
 /// Returns an interrupt that Ctrl-C and a polite kill set.

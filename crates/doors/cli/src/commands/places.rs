@@ -6,7 +6,7 @@ use exoshell_runtime::{Cleaned, PlaceReport, RuntimeError};
 use serde_json::json;
 
 use super::{load, written};
-use crate::args::PlacesCommand;
+use crate::args::{PlaceArgs, PlacesCommand};
 use crate::output;
 
 /// Lists, describes or removes places.
@@ -20,7 +20,7 @@ pub(crate) async fn run(command: PlacesCommand) -> u8 {
 }
 
 async fn list(as_json: bool) -> Result<u8, RuntimeError> {
-    let report = load(None)?.places().await?;
+    let report = load(&PlaceArgs::default())?.places().await?;
     for warning in &report.warnings {
         output::talk(&format!("exoshell: warning: {warning}"));
     }
@@ -31,26 +31,59 @@ async fn list(as_json: bool) -> Result<u8, RuntimeError> {
         output::talk("no places; `exoshell run --task NAME …` makes one");
         return Ok(0);
     }
-    let rows: Vec<[String; 6]> = report.places.iter().map(row).collect();
-    let header = ["TASK", "BACKEND", "STATE", "AGE", "IDLE", "DIRECTORY"].map(str::to_owned);
+    let rows: Vec<[String; 7]> = report.places.iter().map(row).collect();
+    let header = [
+        "TASK",
+        "BACKEND",
+        "PLACE",
+        "STATE",
+        "AGE",
+        "IDLE",
+        "DIRECTORY",
+    ]
+    .map(str::to_owned);
     Ok(written(output::data(table(&header, &rows).as_bytes())))
 }
 
-fn row(place: &PlaceReport) -> [String; 6] {
-    let state = match (place.session, place.running, place.leftovers.len()) {
-        (false, _, _) => "no session".to_owned(),
-        (true, 0, 0) => "idle".to_owned(),
-        (true, running, 0) => format!("{running} running"),
-        (true, running, left) => format!("{running} running, {left} left over"),
+fn row(place: &PlaceReport) -> [String; 7] {
+    let living = place.leftovers.len();
+    let state = if place.state != "running" {
+        place.state.clone()
+    } else if !place.session {
+        "no session".to_owned()
+    } else if place.running == 0 && living == 0 {
+        "idle".to_owned()
+    } else {
+        let mut parts = Vec::new();
+        if place.running > 0 {
+            parts.push(format!("{} running", place.running));
+        }
+        if living > 0 {
+            parts.push(format!("{living} in background"));
+        }
+        parts.join(", ")
     };
     [
         place.task.clone(),
         place.backend.clone(),
+        place.id.clone().unwrap_or_default(),
         state,
         span(place.age_seconds),
         place.idle_seconds.map_or_else(String::new, span),
         place.cwd.clone(),
     ]
+    .map(|cell| printable(&cell))
+}
+
+/// Makes foreign text safe for a terminal.
+fn printable(text: &str) -> String {
+    text.chars()
+        .flat_map(|letter| {
+            let escape = letter.is_control().then(|| letter.escape_debug());
+            let plain = (!letter.is_control()).then_some(letter);
+            escape.into_iter().flatten().chain(plain)
+        })
+        .collect()
 }
 
 pub(super) fn span(seconds: u64) -> String {
@@ -83,30 +116,56 @@ pub(super) fn table<const N: usize>(header: &[String; N], rows: &[[String; N]]) 
 }
 
 async fn info(task: &str, as_json: bool) -> Result<u8, RuntimeError> {
-    let Some(place) = load(None)?.place(task).await? else {
+    let places = load(&PlaceArgs::default())?.places_of(task).await?;
+    if places.is_empty() {
         return Err(RuntimeError::Usage(format!(
             "the task `{task}` has no place; `exoshell places ls` lists those that exist"
         )));
-    };
-    if as_json {
-        return Ok(written(output::json(&place)));
     }
-    let [task, backend, state, age, idle, directory] = row(&place);
-    let mut text = format!(
-        "task       {task}\nbackend    {backend}\nstate      {state}\nage        {age}\n\
-         idle       {idle}\ndirectory  {directory}\n"
+    if as_json {
+        // A task has one place, unless it was used with several backends.
+        return Ok(written(match places.as_slice() {
+            [place] => output::json(place),
+            several => output::json(&several),
+        }));
+    }
+    let texts: Vec<String> = places.iter().map(describe).collect();
+    Ok(written(output::data(texts.join("\n").as_bytes())))
+}
+
+fn describe(place: &PlaceReport) -> String {
+    let [task, backend, id, state, age, idle, directory] = row(place);
+    let mut text = format!("task       {task}\nbackend    {backend}\n");
+    // Writing to a String cannot fail.
+    if !id.is_empty() {
+        let _ = writeln!(text, "place      {id}");
+    }
+    if let Some(image) = &place.image {
+        let _ = writeln!(text, "image      {image}");
+    }
+    let _ = write!(
+        text,
+        "state      {state}\nage        {age}\nidle       {idle}\ndirectory  {directory}\n"
     );
     if let Some(bytes) = place.disk_bytes {
         let _ = writeln!(text, "disk       {} MB", bytes / 1_000_000);
     }
-    for process in &place.leftovers {
-        let _ = writeln!(text, "left over  {}  {}", process.pid, process.command);
+    if !place.unenforced.is_empty() {
+        let _ = writeln!(text, "unenforced {}", place.unenforced.join(", "));
     }
-    Ok(written(output::data(text.as_bytes())))
+    for process in &place.leftovers {
+        let _ = writeln!(
+            text,
+            "process    {}  {}",
+            process.pid,
+            printable(&process.command)
+        );
+    }
+    text
 }
 
 async fn remove(tasks: &[String], all: bool, as_json: bool) -> Result<u8, RuntimeError> {
-    let runtime = load(None)?;
+    let runtime = load(&PlaceArgs::default())?;
     let cleaned = if all {
         runtime.cleanup_all().await?
     } else {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::places::{span, table};
 use super::{load, written};
-use crate::args::{KillArgs, LogsArgs, PsArgs, WaitArgs};
+use crate::args::{KillArgs, LogsArgs, PlaceArgs, PsArgs, WaitArgs};
 use crate::output;
 
 /// How long `wait` waits when nobody says: as long as it takes.
@@ -30,11 +30,14 @@ fn finish(result: Result<u8, RuntimeError>, as_json: bool) -> u8 {
 }
 
 async fn try_list(args: &PsArgs) -> Result<u8, RuntimeError> {
-    let mut views = load(None)?.processes(args.task.as_deref()).await?;
+    let mut views = load(&PlaceArgs::default())?
+        .processes(args.task.as_deref())
+        .await?;
     if !args.all {
         views.retain(|view| match view {
             ProcessView::Known(status) => !status.state.is_over(),
             ProcessView::Lost(_) => false,
+            ProcessView::Unreachable(_) => true,
         });
     }
     if args.json {
@@ -73,10 +76,14 @@ fn row(view: &ProcessView) -> [String; 6] {
                 first_line(&status.command.display()),
             ]
         }
-        ProcessView::Lost(record) => [
+        ProcessView::Lost(record) | ProcessView::Unreachable(record) => [
             record.id.clone(),
             record.task.clone(),
-            "lost".to_owned(),
+            if matches!(view, ProcessView::Lost(_)) {
+                "lost".to_owned()
+            } else {
+                "unreachable".to_owned()
+            },
             String::new(),
             String::new(),
             first_line(&record.command),
@@ -90,7 +97,7 @@ pub(crate) async fn logs(args: LogsArgs) -> u8 {
 }
 
 async fn try_logs(args: &LogsArgs) -> Result<u8, RuntimeError> {
-    let runtime = load(None)?;
+    let runtime = load(&PlaceArgs::default())?;
     if args.json {
         return json_logs(&runtime, args).await;
     }
@@ -98,13 +105,13 @@ async fn try_logs(args: &LogsArgs) -> Result<u8, RuntimeError> {
         None => ReadFrom::Byte(0),
         Some(lines) => match runtime.process(&args.id, None).await? {
             ProcessView::Known(status) => ReadFrom::Line(status.lines.saturating_sub(lines)),
-            ProcessView::Lost(_) => ReadFrom::Byte(0),
+            _ => ReadFrom::Byte(0),
         },
     };
     let mut stream = runtime.follow_process(&args.id, None, from).await?;
     let end = match runtime.process(&args.id, None).await? {
         ProcessView::Known(status) => status.output_end,
-        ProcessView::Lost(_) => 0,
+        _ => 0,
     };
     let mut offset = 0;
     loop {
@@ -172,7 +179,7 @@ async fn try_wait(args: &WaitArgs) -> Result<u8, RuntimeError> {
             )));
         }
     };
-    let runtime = load(None)?;
+    let runtime = load(&PlaceArgs::default())?;
     let until = args.until.clone().map(|text| (text, 0));
     let waited = runtime.wait_process(&args.id, None, timeout, until).await?;
     let code = match waited.reason {
@@ -209,7 +216,7 @@ async fn try_kill(args: &KillArgs) -> Result<u8, RuntimeError> {
             RuntimeError::Usage(format!("there is no signal `{name}`; try `INT` or `TERM`"))
         })?),
     };
-    let runtime = load(None)?;
+    let runtime = load(&PlaceArgs::default())?;
     let mut answers = Vec::new();
     let mut code = 0;
     for id in &args.id {

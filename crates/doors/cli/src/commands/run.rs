@@ -35,7 +35,7 @@ async fn try_run(args: &RunArgs) -> Result<u8, RuntimeError> {
         })
         .collect::<Result<Vec<_>, _>>()?;
     let timeout = args.timeout.map(check_timeout).transpose()?;
-    let runtime = load(args.backend.as_deref())?;
+    let runtime = load(&args.place)?;
     let command = args.command.join(" ");
     if args.background {
         return background(&runtime, args, command, &env, timeout).await;

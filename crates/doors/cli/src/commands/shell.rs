@@ -20,7 +20,7 @@ pub(crate) async fn run(args: ShellArgs) -> u8 {
 }
 
 async fn try_run(args: &ShellArgs) -> Result<u8, RuntimeError> {
-    let runtime = load(args.backend.as_deref())?;
+    let runtime = load(&args.place)?;
     let mut lines = Lines::new()?;
     let mut cwd = String::new();
     let mut code = 0;

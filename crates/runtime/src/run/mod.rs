@@ -1,10 +1,15 @@
 //! Running a command: the one way every tool and door uses.
 
+mod feed;
+mod running;
+
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use exoshell_place::{ExecEvent, ExecStream, Link, PlaceError};
+use exoshell_place::plain::{PlainCommand, PlainShell};
+use exoshell_place::{ExecEvent, Link, PlaceError};
 use exoshell_wire::{
     Cause, Exec, ExecDone, Failure, FailureKind, ProcessInfo, RawBytes, SessionRef, Spill,
     TerminalSize, stream,
@@ -15,9 +20,11 @@ use crate::config::Persist;
 use crate::error::RuntimeError;
 use crate::event::EventKind;
 use crate::interrupt::Interrupt;
+use crate::places::slot::{Access, Slot};
 use crate::record::check_task;
-use crate::runtime::{Runtime, millis, raw, session_key};
+use crate::runtime::{DEFAULT_TASK, Runtime, millis, raw, session_key};
 use crate::tools::terminal::{exit_code, note_text};
+use running::{Recovered, Running};
 
 /// What is said when nobody knows how a command ended.
 pub(crate) const SUPERVISOR_KILLED: &str =
@@ -126,6 +133,11 @@ impl RunRequest {
         sender
     }
 
+    /// Returns the task whose place it runs in; one-shot commands use that of the default task.
+    pub(crate) fn place_task(&self) -> &str {
+        self.task.as_deref().unwrap_or(DEFAULT_TASK)
+    }
+
     /// Lets this stop it.
     #[must_use]
     pub fn with_interrupt(mut self, interrupt: Interrupt) -> Self {
@@ -145,6 +157,8 @@ pub struct RunEnd {
     pub timeout: Duration,
     /// Whether the task had a session whose state is gone.
     pub state_lost: bool,
+    /// What the caller should know about the place, one sentence each.
+    pub place_notes: Vec<String>,
 }
 
 impl RunEnd {
@@ -156,7 +170,8 @@ impl RunEnd {
 
     /// Returns what the caller should know, one sentence each.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<String> = self.done.notes.iter().filter_map(note_text).collect();
+        let mut notes = self.place_notes.clone();
+        notes.extend(self.done.notes.iter().filter_map(note_text));
         if self.state_lost {
             notes.push(
                 "the task's earlier shell state (directory, variables) is gone; this call \
@@ -242,7 +257,7 @@ impl Runtime {
 
     pub(crate) async fn execute(
         &self,
-        request: RunRequest,
+        mut request: RunRequest,
         mut sink: impl FnMut(OutputStream, &[u8]) + Send,
     ) -> Result<RunEnd, RunFailure> {
         check_command(&request.command)?;
@@ -253,11 +268,27 @@ impl Runtime {
         let timeout = request
             .timeout
             .unwrap_or(self.inner.config.terminal.timeout);
-        let (running, state_lost) = self.start(&request, timeout).await?;
+        let input = std::mem::take(&mut request.input);
+        let slot = self.slot(request.place_task())?;
+        let entered = tokio::select! {
+            access = self.enter(&slot, request.place_task()) => access?,
+            () = request.interrupt.wait() => return Err(interrupted().into()),
+        };
+        let has_input = !matches!(input, Input::Empty);
+        let started = match entered {
+            Access::Guest(link) => {
+                self.start(&slot, link, &request, timeout, has_input)
+                    .await?
+            }
+            Access::Plain(shell) => {
+                self.start_plain(&slot, &shell, &request, timeout, has_input)
+                    .await?
+            }
+        };
         let label = request.task.as_deref().unwrap_or_default();
-        let id = running.id.clone();
+        let id = started.running.id.clone();
         self.emit(label, EventKind::CommandStarted { id: id.clone() });
-        let followed = self.follow(request.input, running, label, &request.interrupt, &mut sink);
+        let followed = self.follow(input, started.running, label, &request.interrupt, &mut sink);
         let done = followed.await.map_err(|error| RunFailure {
             // A failure that the guest reports in place of an end means that nothing ran.
             started: !matches!(error, PlaceError::Failed(_)),
@@ -267,7 +298,8 @@ impl Runtime {
             done,
             elapsed: began.elapsed(),
             timeout,
-            state_lost,
+            state_lost: started.state_lost,
+            place_notes: started.notes,
         };
         let exit_code = end.exit_code();
         self.emit(label, EventKind::CommandEnded { id, exit_code });
@@ -278,23 +310,28 @@ impl Runtime {
     /// opened and the command is started then.
     async fn start(
         &self,
+        slot: &Arc<Slot>,
+        mut link: Link,
         request: &RunRequest,
         timeout: Duration,
-    ) -> Result<(Running, bool), RuntimeError> {
-        let link = self.link().await?;
+        has_input: bool,
+    ) -> Result<Started, RuntimeError> {
         let command = Bytes::copy_from_slice(request.command.as_bytes());
         let mut state_lost = false;
+        let mut notes = Vec::new();
         let mut opened = false;
+        if request.task.is_none() && !slot.spec.is_local() {
+            notes = self.note_place(slot, request.place_task()).await?;
+        }
+        let mut exec = self.exec_request(slot, request, timeout, has_input)?;
         loop {
-            let exec = self.exec_request(request, timeout)?;
-            let id = exec.id.clone();
-            let mut stream = link.exec(exec, command.clone()).await?;
+            let mut running = Running::start(slot, &link, exec.clone(), command.clone()).await?;
             let first = tokio::select! {
-                first = stream.next() => first,
+                first = running.next() => first,
                 // Ended before it began is an end like any other.
                 () = request.interrupt.wait() => {
-                    stream.cancel();
-                    stream.next().await
+                    running.cancel();
+                    running.next().await
                 }
             };
             match first {
@@ -303,36 +340,106 @@ impl Runtime {
                     ..
                 })) if !opened => {
                     if let Some(task) = &request.task {
-                        (_, state_lost) = tokio::select! {
-                            opened = self.open_session(&link, task) => opened?,
+                        let session = tokio::select! {
+                            opened = self.open_session(slot, &link, task) => opened?,
                             () = request.interrupt.wait() => return Err(interrupted()),
                         };
+                        state_lost = session.state_lost;
+                        notes = session.notes;
                     }
                     opened = true;
+                    exec.id = exoshell_place::nonce()?;
                 }
+                // Whether it was started is the guest's to say: it knows the id.
+                Err(error) if running.can_recover(&error) => match running.recover(error).await? {
+                    Recovered::Resumed => {
+                        return Ok(Started {
+                            running,
+                            state_lost,
+                            notes,
+                        });
+                    }
+                    Recovered::NeverStarted(again) => link = again,
+                },
                 Err(error) => return Err(error.into()),
                 Ok(event) => {
-                    let running = Running {
-                        id,
-                        stream,
-                        first: Some(event),
-                        _link: link,
-                    };
-                    return Ok((running, state_lost));
+                    running.put_back(event);
+                    return Ok(Started {
+                        running,
+                        state_lost,
+                        notes,
+                    });
                 }
             }
         }
     }
 
-    pub(crate) fn exec_request(
+    /// Starts the command in a shell of its own.
+    async fn start_plain(
         &self,
+        slot: &Arc<Slot>,
+        shell: &PlainShell,
         request: &RunRequest,
         timeout: Duration,
+        has_input: bool,
+    ) -> Result<Started, RuntimeError> {
+        if request.terminal.is_some() {
+            return Err(RuntimeError::Unsupported(format!(
+                "there is no terminal in this place, because no guest can run in it: {}",
+                shell.why()
+            )));
+        }
+        let task = request.place_task();
+        let mut notes = self.note_place(slot, task).await?;
+        let exec = self.exec_request(slot, request, timeout, has_input)?;
+        let (record, _) = self.record(slot, task)?;
+        let spec = match &exec.session {
+            SessionRef::OneShot(spec) => spec.clone(),
+            SessionRef::Key(_) => self.session_spec(slot, task, &record, &mut notes),
+        };
+        let stream = shell
+            .run(PlainCommand {
+                session: request.task.clone(),
+                command: Bytes::copy_from_slice(request.command.as_bytes()),
+                workdir: exec.workdir,
+                env: exec.env,
+                extra_env: spec.extra_env,
+                cwd: spec.cwd,
+                timeout: Some(timeout),
+                grace: self.inner.config.terminal.kill_grace,
+                merge: request.merge,
+                stdin: has_input,
+                persist: exec.persist,
+            })
+            .await?;
+        Ok(Started {
+            running: Running::plain(exec.id, slot, stream),
+            state_lost: false,
+            notes,
+        })
+    }
+
+    /// Keeps a record of the place that one-shot commands use, so that it is listed and can be
+    /// removed.
+    async fn note_place(&self, slot: &Slot, task: &str) -> Result<Vec<String>, RuntimeError> {
+        let (_, new_place) = self.record(slot, task)?;
+        if new_place {
+            return self.describe_place(slot, task).await;
+        }
+        Ok(Vec::new())
+    }
+
+    pub(crate) fn exec_request(
+        &self,
+        slot: &Slot,
+        request: &RunRequest,
+        timeout: Duration,
+        stdin: bool,
     ) -> Result<Exec, RuntimeError> {
         let terminal = &self.inner.config.terminal;
         let session = match &request.task {
             Some(task) => SessionRef::Key(session_key(task)),
-            None => SessionRef::OneShot(self.one_shot_spec()?),
+            None => SessionRef::OneShot(self.one_shot_spec(slot, request.place_task())?),
         };
         let persist = request.persist.unwrap_or(terminal.persist) == Persist::Persist;
         Ok(Exec {
@@ -351,10 +458,10 @@ impl Runtime {
                 .collect(),
             timeout_ms: Some(millis(timeout)),
             grace_ms: millis(terminal.kill_grace),
-            lease_ms: self.lease_ms(),
+            lease_ms: millis(slot.life().lease),
             merge: request.merge,
             terminal: request.terminal,
-            stdin: !matches!(request.input, Input::Empty),
+            stdin,
             persist,
             spill: request.spill.then(|| Spill {
                 after_bytes: terminal.output_limit_chars as u64,
@@ -371,42 +478,67 @@ impl Runtime {
         interrupt: &Interrupt,
         sink: &mut (impl FnMut(OutputStream, &[u8]) + Send),
     ) -> Result<ExecDone, PlaceError> {
-        let _feeder = (!matches!(input, Input::Empty))
-            .then(|| AbortOnDrop(tokio::spawn(feed(running.stream.stdin(), input))));
+        running.feed(input);
         let began = Instant::now();
         let mut tick = tokio::time::interval(ACTIVITY_PERIOD);
         tick.reset();
         let mut stopped = false;
         loop {
-            let event = if let Some(first) = running.first.take() {
-                first
-            } else {
-                tokio::select! {
-                    biased;
-                    event = running.stream.next() => event?,
-                    () = interrupt.wait(), if !stopped => {
-                        stopped = true;
-                        running.stream.cancel();
-                        continue;
-                    }
-                    _ = tick.tick() => {
-                        let id = running.id.clone();
-                        let seconds = began.elapsed().as_secs();
-                        self.emit(label, EventKind::Activity { id, seconds });
-                        continue;
-                    }
+            let event = tokio::select! {
+                biased;
+                event = running.next() => event,
+                () = interrupt.wait(), if !stopped => {
+                    stopped = true;
+                    running.cancel();
+                    continue;
+                }
+                _ = tick.tick() => {
+                    let id = running.id.clone();
+                    let seconds = began.elapsed().as_secs();
+                    self.emit(label, EventKind::Activity { id, seconds });
+                    continue;
                 }
             };
+            let event = match event {
+                Ok(event) => event,
+                Err(error) if running.can_recover(&error) => {
+                    self.progress(label)
+                        .step("the connection was lost; trying to get it back");
+                    tokio::select! {
+                        recovered = running.recover(error) => {
+                            if let Recovered::NeverStarted(_) = recovered? {
+                                return Err(PlaceError::PlaceLost {
+                                    message: "the guest has forgotten the command".to_owned(),
+                                });
+                            }
+                        }
+                        () = interrupt.wait(), if !stopped => {
+                            let text = "interrupted while the connection was lost; the command \
+                                        ends when its lease is over";
+                            return Err(Failure::new(FailureKind::Ended, text).into());
+                        }
+                    }
+                    if stopped {
+                        running.cancel();
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             match event {
-                ExecEvent::Started { .. } | ExecEvent::Resumed(_) => {}
-                ExecEvent::Output { stream, bytes } => {
-                    let stream = match stream {
+                ExecEvent::Output {
+                    stream: number,
+                    bytes,
+                } => {
+                    let stream = match number {
                         stream::STDERR => OutputStream::Stderr,
                         _ => OutputStream::Stdout,
                     };
+                    running.took(number, bytes.len());
                     sink(stream, &bytes);
                 }
                 ExecEvent::Done(done) => return Ok(*done),
+                _ => {}
             }
         }
     }
@@ -417,40 +549,9 @@ fn interrupted() -> RuntimeError {
     PlaceError::Failed(Failure::new(FailureKind::Ended, text)).into()
 }
 
-/// A command under way.
-struct Running {
-    id: String,
-    stream: ExecStream,
-    first: Option<ExecEvent>,
-    /// The link ends with its last holder, and the command with the link.
-    _link: Link,
-}
-
-/// Passes stdin on; a command that stops reading ends it.
-async fn feed(stdin: exoshell_place::StdinSender, input: Input) {
-    match input {
-        Input::Empty => return,
-        Input::Bytes(bytes) => {
-            if stdin.send(bytes).await.is_err() {
-                return;
-            }
-        }
-        Input::Stream(mut pieces) => {
-            while let Some(piece) = pieces.recv().await {
-                if stdin.send(piece).await.is_err() {
-                    return;
-                }
-            }
-        }
-    }
-    // The command may be gone; then it needs no end of its stdin.
-    let _ = stdin.finish().await;
-}
-
-struct AbortOnDrop(tokio::task::JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+/// A command that was started.
+struct Started {
+    running: Running,
+    state_lost: bool,
+    notes: Vec<String>,
 }

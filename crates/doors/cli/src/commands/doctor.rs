@@ -1,0 +1,62 @@
+//! `exoshell doctor`.
+
+use std::fmt::Write as _;
+
+use exoshell_runtime::{BackendReport, CheckOutcome, RuntimeError};
+
+use super::{load, place_args, written};
+use crate::args::{DoctorArgs, PlaceArgs};
+use crate::output;
+
+/// Looks at every backend. Exits with 0 when the configured one works.
+pub(crate) async fn run(args: DoctorArgs) -> u8 {
+    try_run(&args)
+        .await
+        .unwrap_or_else(|error| output::error(&error, args.json))
+}
+
+async fn try_run(args: &DoctorArgs) -> Result<u8, RuntimeError> {
+    let only = args.backend.as_deref().map(place_args::parse).transpose()?;
+    let runtime = load(&PlaceArgs::default())?;
+    let reports = runtime.doctor(only).await;
+    let code = if reports.iter().any(|report| report.wanted && !report.works) {
+        output::OWN_FAILURE
+    } else {
+        0
+    };
+    let shown = if args.json {
+        output::json(&serde_json::json!({ "backends": reports }))
+    } else {
+        output::data(text(&reports).as_bytes())
+    };
+    Ok(match written(shown) {
+        0 => code,
+        failed => failed,
+    })
+}
+
+fn text(reports: &[BackendReport]) -> String {
+    let mut text = String::new();
+    for report in reports {
+        let mark = if report.works {
+            "works"
+        } else {
+            "does not work"
+        };
+        let wanted = if report.wanted { " (in use)" } else { "" };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{}: {mark}{wanted}", report.backend);
+        for check in &report.checks {
+            let mark = match check.outcome {
+                CheckOutcome::Fine => "ok     ",
+                CheckOutcome::Limited => "limited",
+                CheckOutcome::Broken => "broken ",
+            };
+            let _ = writeln!(text, "  {mark}  {}: {}", check.name, check.found);
+            if let Some(remedy) = &check.remedy {
+                let _ = writeln!(text, "           {remedy}");
+            }
+        }
+    }
+    text
+}

@@ -1,0 +1,382 @@
+//! The lives of places: which one a task uses, listing them and cleaning them up.
+
+pub(crate) mod environment;
+mod files;
+pub(crate) mod slot;
+pub(crate) mod spec;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use exoshell_wire::{GuestInfo, ProcessInfo, SessionInfo};
+use serde::Serialize;
+
+use crate::error::RuntimeError;
+use crate::event::EventKind;
+use crate::record::{Record, check_task, now};
+use crate::runtime::{Runtime, session_key};
+use slot::Slot;
+
+/// How a task's session is told in a listing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlaceReport {
+    /// The task.
+    pub task: String,
+    /// The backend.
+    pub backend: String,
+    /// What the backend calls it: a container's id, `user@host:port`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The image it was made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Whether it is there: `running`, `stopped`, or `unreachable` with the reason.
+    pub state: String,
+    /// Limits that were asked for and are not enforced here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unenforced: Vec<String>,
+    /// The directory its session is in now, or starts in.
+    pub cwd: String,
+    /// How long the place exists.
+    pub age_seconds: u64,
+    /// How long nothing ran in it; absent when it has no session now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<u64>,
+    /// Whether its shell state is there.
+    pub session: bool,
+    /// How many commands run in it now.
+    pub running: u32,
+    /// What finished commands left running.
+    pub leftovers: Vec<LeftoverReport>,
+    /// The bytes in a directory that was made for the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_bytes: Option<u64>,
+}
+
+/// A process that outlived its command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftoverReport {
+    /// Its process id in the place.
+    pub pid: u32,
+    /// Its command line.
+    pub command: String,
+}
+
+/// All places of a home.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlacesReport {
+    /// The places, by task.
+    pub places: Vec<PlaceReport>,
+    /// The guest that serves them, if one runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guest: Option<GuestReport>,
+    /// What a person should look at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// The local guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GuestReport {
+    /// Its process id.
+    pub pid: u32,
+    /// How long it runs.
+    pub uptime_seconds: u64,
+    /// How many hosts are connected, this one included.
+    pub connections: u32,
+    /// How many warm shells stand ready.
+    pub warm_shells: u32,
+    /// The guest's own processes.
+    pub own_pids: Vec<u32>,
+}
+
+/// What a clean-up did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Cleaned {
+    /// The tasks whose places were removed.
+    pub removed: Vec<String>,
+    /// How many commands and leftovers were ended.
+    pub ended: u32,
+    /// How many files of remote places were brought back.
+    pub brought_back: usize,
+    /// What the caller should know, one sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What could not be removed, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
+}
+
+impl Runtime {
+    /// Lists the places of this home. Those out of reach are listed as such.
+    pub async fn places(&self) -> Result<PlacesReport, RuntimeError> {
+        let records = self.inner.records.list();
+        let mut seen: HashMap<String, Seen> = HashMap::new();
+        let local = self.local_slot()?;
+        seen.insert(local.label.clone(), look_at(&local).await);
+        for record in &records {
+            if !seen.contains_key(&record.label) {
+                let slot = self.recorded_slot(record)?;
+                seen.insert(record.label.clone(), look_at(&slot).await);
+            }
+        }
+        let places: Vec<PlaceReport> = records
+            .iter()
+            .filter_map(|record| Some(report(record, seen.get(&record.label)?)))
+            .collect();
+        let used: u64 = places.iter().filter_map(|place| place.disk_bytes).sum();
+        let mut warnings = Vec::new();
+        if let Some(limit) = self.inner.config.places.disk_warning_bytes()
+            && used > limit
+        {
+            warnings.push(format!(
+                "the tasks' directories hold {} GB, over the warning limit of {} GB; \
+                 `exoshell places rm TASK` frees them",
+                used / 1_000_000_000,
+                limit / 1_000_000_000
+            ));
+        }
+        let info = match seen.remove(&local.label) {
+            Some(Seen::There(info)) => Some(info),
+            _ => None,
+        };
+        Ok(PlacesReport {
+            places,
+            guest: info.map(|info| GuestReport {
+                pid: info.pid,
+                uptime_seconds: info.uptime_ms / 1000,
+                connections: info.connections,
+                warm_shells: info.warm_shells,
+                own_pids: info.own_pids,
+            }),
+            warnings,
+        })
+    }
+
+    /// Describes the places of one task; usually there is one.
+    pub async fn places_of(&self, task: &str) -> Result<Vec<PlaceReport>, RuntimeError> {
+        check_task(task)?;
+        let mut all = self.places().await?.places;
+        all.retain(|place| place.task == task);
+        Ok(all)
+    }
+
+    /// Removes a task's places: ends what runs in them and forgets their state. A place that is
+    /// gone already is no error.
+    pub async fn cleanup(&self, task: &str) -> Result<Cleaned, RuntimeError> {
+        check_task(task)?;
+        let mut cleaned = Cleaned::default();
+        // The local guest may hold a session that no record tells of any more.
+        self.end_session(&*self.local_slot()?, task, &mut cleaned)
+            .await?;
+        let mut removed = false;
+        for record in self.inner.records.of_task(task) {
+            let slot = self.recorded_slot(&record)?;
+            if !slot.spec.is_local()
+                && let Err(error) = self.remove_place(&slot, task, &mut cleaned).await
+            {
+                let text = format!("{} `{}`: {error}", record.backend, record.label);
+                cleaned.failed.push(text);
+                continue;
+            }
+            remove_directory(&record, &mut cleaned);
+            removed |= self.inner.records.remove(task, &record.label)?;
+        }
+        self.inner.processes.forget(Some(task));
+        if removed {
+            cleaned.removed.push(task.to_owned());
+            self.emit(task, EventKind::PlaceRemoved);
+        }
+        Ok(cleaned)
+    }
+
+    /// Ends a task's session where its guest is there.
+    async fn end_session(
+        &self,
+        slot: &Slot,
+        task: &str,
+        cleaned: &mut Cleaned,
+    ) -> Result<(), RuntimeError> {
+        if let Some(link) = slot.existing().await? {
+            let grace = self.inner.config.terminal.kill_grace;
+            let ended = link.end_session(&session_key(task), grace).await?;
+            cleaned.ended += ended.ended;
+        }
+        Ok(())
+    }
+
+    /// Brings files back, ends the task's session, and removes a place that is the task's own.
+    async fn remove_place(
+        &self,
+        slot: &Slot,
+        task: &str,
+        cleaned: &mut Cleaned,
+    ) -> Result<(), RuntimeError> {
+        self.fetch_files(slot, task, cleaned).await;
+        let ended = self.end_session(slot, task, cleaned).await;
+        let shared = self
+            .inner
+            .records
+            .list()
+            .iter()
+            .any(|other| other.label == slot.label && other.task != task);
+        if !shared {
+            self.shut_down(slot, cleaned).await;
+            slot.place.destroy().await?;
+            self.forget_slot(&slot.label);
+        }
+        if slot.spec.is_disposable() {
+            Ok(())
+        } else {
+            ended
+        }
+    }
+
+    /// Ends a guest and everything in it, if it is there.
+    async fn shut_down(&self, slot: &Slot, cleaned: &mut Cleaned) {
+        let Ok(Some(link)) = slot.existing().await else {
+            return;
+        };
+        if let Ok(info) = link.info().await {
+            cleaned.ended += info
+                .sessions
+                .iter()
+                .map(|session| session.running + session.leftovers)
+                .sum::<u32>();
+        }
+        // A guest that ends before its answer arrived has ended all the same.
+        let _ = link.shut_down().await;
+        slot.drop_link().await;
+    }
+
+    /// Removes every place of this home and ends its guests, whoever uses them.
+    pub async fn cleanup_all(&self) -> Result<Cleaned, RuntimeError> {
+        let mut cleaned = Cleaned::default();
+        let mut gone = HashSet::new();
+        for record in self.inner.records.list() {
+            let slot = self.recorded_slot(&record)?;
+            if !slot.spec.is_local() && !gone.contains(&record.label) {
+                self.fetch_files(&slot, &record.task, &mut cleaned).await;
+                self.shut_down(&slot, &mut cleaned).await;
+                if let Err(error) = slot.place.destroy().await {
+                    let text = format!("{} `{}`: {error}", record.backend, record.label);
+                    cleaned.failed.push(text);
+                    continue;
+                }
+                self.forget_slot(&record.label);
+                gone.insert(record.label.clone());
+            }
+            remove_directory(&record, &mut cleaned);
+            self.inner.records.remove(&record.task, &record.label)?;
+            self.emit(&record.task, EventKind::PlaceRemoved);
+            if !cleaned.removed.contains(&record.task) {
+                cleaned.removed.push(record.task);
+            }
+        }
+        let local = self.local_slot()?;
+        self.shut_down(&local, &mut cleaned).await;
+        local.place.sweep().await?;
+        self.inner.processes.forget(None);
+        self.inner.records.remove_folder();
+        Ok(cleaned)
+    }
+}
+
+/// What a look at a place showed.
+enum Seen {
+    There(GuestInfo),
+    /// No guest runs there; perhaps the place itself is gone.
+    Stopped,
+    Unreachable(String),
+}
+
+async fn look_at(slot: &Slot) -> Seen {
+    let link = match slot.existing().await {
+        Ok(Some(link)) => link,
+        Ok(None) => return Seen::Stopped,
+        Err(error) => return Seen::Unreachable(error.to_string()),
+    };
+    match link.info().await {
+        Ok(info) => Seen::There(info),
+        Err(error) => Seen::Unreachable(error.to_string()),
+    }
+}
+
+fn report(record: &Record, seen: &Seen) -> PlaceReport {
+    let info = match seen {
+        Seen::There(info) => Some(info),
+        _ => None,
+    };
+    let key = session_key(&record.task);
+    let session: Option<&SessionInfo> =
+        info.and_then(|info| info.sessions.iter().find(|session| session.key == key));
+    let leftovers = info
+        .map(|info| {
+            info.leftovers
+                .iter()
+                .filter(|process| process.session.as_deref() == Some(&key))
+                .map(leftover)
+                .collect()
+        })
+        .unwrap_or_default();
+    PlaceReport {
+        task: record.task.clone(),
+        backend: record.backend.clone(),
+        id: record.id.clone(),
+        image: record.image.clone(),
+        state: match seen {
+            Seen::There(_) => "running".to_owned(),
+            Seen::Stopped => "stopped".to_owned(),
+            Seen::Unreachable(why) => format!("unreachable: {why}"),
+        },
+        unenforced: record.unenforced.clone(),
+        cwd: session.map_or_else(
+            || record.directory.display(),
+            |session| session.cwd.display(),
+        ),
+        age_seconds: now().saturating_sub(record.created),
+        idle_seconds: session.map(|session| session.idle_ms / 1000),
+        session: session.is_some(),
+        running: session.map_or(0, |session| session.running),
+        leftovers,
+        disk_bytes: record.own_directory.then(|| disk_use(record.directory())),
+    }
+}
+
+fn leftover(process: &ProcessInfo) -> LeftoverReport {
+    LeftoverReport {
+        pid: process.pid,
+        command: process.command.display(),
+    }
+}
+
+/// Removes a directory that was made for the task; never one that was there before.
+fn remove_directory(record: &Record, cleaned: &mut Cleaned) {
+    if !record.own_directory {
+        return;
+    }
+    match std::fs::remove_dir_all(record.directory()) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            cleaned
+                .failed
+                .push(format!("`{}`: {error}", record.directory.display()));
+        }
+        _ => {}
+    }
+}
+
+/// Adds up the files of a directory, without following links out of it.
+fn disk_use(directory: &Path) -> u64 {
+    let mut total = 0;
+    let mut pending: Vec<PathBuf> = vec![directory.to_owned()];
+    while let Some(directory) = pending.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(meta) if meta.is_dir() => pending.push(entry.path()),
+                Ok(meta) => total += meta.len(),
+                Err(_) => {}
+            }
+        }
+    }
+    total
+}
