@@ -15,10 +15,13 @@ use crate::connection::answer;
 use crate::guest::Guest;
 
 /// How many results are kept for hosts that may not have heard them.
-const MAX_FINISHED: usize = 64;
+const MAX_FINISHED: usize = 256;
 
-/// How many bytes of output are kept with them.
-const MAX_FINISHED_BYTES: usize = 4 * 1024 * 1024;
+/// How many bytes of output are kept with those that were sent to a host.
+const MAX_DELIVERED_BYTES: usize = 2 * 1024 * 1024;
+
+/// How many bytes of output are kept with all of them.
+const MAX_FINISHED_BYTES: usize = 16 * 1024 * 1024;
 
 /// How many hosts may wait for one command; more have to wait for their turn to wait.
 const MAX_WAITING: usize = 4;
@@ -52,13 +55,23 @@ pub(crate) struct Resumable {
 impl Resumable {
     fn keep(&mut self, id: String, finished: Arc<Finished>) {
         self.finished.push_back((id, finished));
-        let mut bytes: usize = self.finished.iter().map(|(_, kept)| kept.bytes).sum();
-        while self.finished.len() > MAX_FINISHED || bytes > MAX_FINISHED_BYTES {
-            let Some((_, oldest)) = self.finished.pop_front() else {
-                return;
-            };
-            bytes -= oldest.bytes;
+        while self.is_over_limit() {
+            // The oldest goes first, but one that no host has heard goes last.
+            let oldest = self.finished.iter().position(|(_, kept)| kept.delivered);
+            self.finished.remove(oldest.unwrap_or(0));
         }
+    }
+
+    fn is_over_limit(&self) -> bool {
+        let mut all = 0;
+        let mut delivered = 0;
+        for (_, kept) in &self.finished {
+            all += kept.bytes;
+            delivered += if kept.delivered { kept.bytes } else { 0 };
+        }
+        self.finished.len() > MAX_FINISHED
+            || delivered > MAX_DELIVERED_BYTES
+            || all > MAX_FINISHED_BYTES
     }
 
     /// Gives up what is over its time.
@@ -192,3 +205,7 @@ pub(crate) async fn resume(guest: &Guest, channel: Channel, request: Resume) {
     );
     answer(resumption.channel, &Reply::<ExecDone>::Failed(failure));
 }
+
+#[cfg(test)]
+#[path = "resume_tests.rs"]
+mod tests;
