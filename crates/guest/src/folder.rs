@@ -18,9 +18,6 @@ const LOCK: &str = "guest.lock";
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) dir: PathBuf,
-    /// Where hosts connect; taken by whoever serves them, so that it is closed before their
-    /// connections are.
-    pub(crate) socket: Option<UnixListener>,
     lock: File,
 }
 
@@ -35,8 +32,8 @@ impl Folder {
 /// What became of the attempt to serve a folder.
 #[derive(Debug)]
 pub(crate) enum Claim {
-    /// It is ours now.
-    Ours(Folder),
+    /// It is ours now, and this is where hosts connect.
+    Ours(Folder, UnixListener),
     /// Another guest serves it.
     Served(PathBuf),
 }
@@ -72,11 +69,8 @@ fn claim(dir: &Path) -> io::Result<Claim> {
     }
     let socket = UnixListener::bind(SOCKET)?;
     socket.set_nonblocking(true)?;
-    Ok(Claim::Ours(Folder {
-        dir: dir.to_owned(),
-        socket: Some(socket),
-        lock,
-    }))
+    let dir = dir.to_owned();
+    Ok(Claim::Ours(Folder { dir, lock }, socket))
 }
 
 /// Enters a folder that is private to this user.
