@@ -9,6 +9,7 @@ mod error;
 mod launch;
 mod link;
 mod pipe;
+mod plain;
 mod progress;
 
 use std::pin::Pin;
@@ -21,6 +22,7 @@ pub use link::{
     EventStream, ExecEvent, ExecStream, FollowEvent, FollowStream, Link, LinkOptions, StdinSender,
 };
 pub use pipe::{Pipe, Silence, nonce};
+pub use plain::{PlainCommand, PlainShell, PlainStdin, PlainStream};
 pub use progress::Progress;
 
 /// A future of a [`Place`]; boxed so that places can be chosen at run time.

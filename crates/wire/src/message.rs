@@ -205,6 +205,11 @@ pub enum Note {
         /// The shell in use.
         shell: RawBytes,
     },
+    /// No guest can run in the place, so the command ran in a plain shell. Made by the host.
+    NoGuest {
+        /// Why no guest can run there.
+        why: String,
+    },
     /// The command ended its shell so that what it changed could not be seen.
     StateNotCaptured,
 }

@@ -554,6 +554,11 @@ pub(crate) fn note_text(note: &Note) -> Option<String> {
              umask between calls, but no functions, aliases or options",
             shell.display()
         )),
+        Note::NoGuest { why } => Some(format!(
+            "no guest can run here ({why}), so commands run in a plain shell, which is slower: \
+             only directory and exported variables carry over between calls, and there are no \
+             background processes, no terminals and no copy of output that was cut"
+        )),
         Note::StateNotCaptured => None,
     }
 }
