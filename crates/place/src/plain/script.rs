@@ -70,12 +70,9 @@ pub(super) fn shell(nonce: &str, merge: bool, stdin: bool) -> String {
 /// Returns the statements that bring a shell to where the command starts.
 pub(super) fn prelude(nonce: &str, start: &Start, workdir: Option<&[u8]>) -> Vec<u8> {
     let mut text = Vec::new();
-    for (name, value) in &start.variables {
-        match value {
-            Some(value) => text.extend([b"export ", name.as_slice(), b"=", &quote(value)].concat()),
-            None => text.extend([b"unset ", name.as_slice()].concat()),
-        }
-        text.extend(b"; ");
+    let last = |name: &[u8]| name == b"OLDPWD";
+    for (name, value) in start.variables.iter().filter(|(name, _)| !last(name)) {
+        text.extend(assignment(name, value.as_deref()));
     }
     if let Some(cwd) = &start.cwd {
         let cwd = directory(cwd);
@@ -85,7 +82,18 @@ pub(super) fn prelude(nonce: &str, start: &Start, workdir: Option<&[u8]>) -> Vec
     if let Some(workdir) = workdir {
         text.extend(enter(nonce, &directory(workdir)));
     }
+    // Entering a directory sets it.
+    for (name, value) in start.variables.iter().filter(|(name, _)| last(name)) {
+        text.extend(assignment(name, value.as_deref()));
+    }
     text
+}
+
+fn assignment(name: &[u8], value: Option<&[u8]>) -> Vec<u8> {
+    match value {
+        Some(value) => [b"export ", name, b"=", &quote(value), b"; "].concat(),
+        None => [b"unset ", name, b"; "].concat(),
+    }
 }
 
 /// Enters a directory, or says why not and ends the shell.

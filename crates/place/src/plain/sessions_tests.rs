@@ -33,6 +33,13 @@ async fn values_of_any_kind_survive() {
 }
 
 #[tokio::test]
+async fn the_way_back_is_carried_over() {
+    let place = Fixture::bash();
+    place.say("cd /usr; cd /bin").await;
+    assert_eq!(place.say("cd - && cd -").await.out, "/usr\n/bin\n");
+}
+
+#[tokio::test]
 async fn variables_of_the_place_can_be_removed_for_good() {
     let place = Fixture::bash();
     place.say("unset HOME").await;
@@ -193,7 +200,10 @@ async fn the_first_result_of_a_session_says_what_is_missing() {
     };
     let no_bash = Note::NoBash { shell: "sh".into() };
     let bash = Fixture::bash();
-    assert_eq!(bash.say("true").await.done.notes, [no_guest.clone()]);
+    assert_eq!(
+        bash.say("true").await.done.notes,
+        std::slice::from_ref(&no_guest)
+    );
     assert_eq!(bash.say("true").await.done.notes, []);
     let dash = Fixture::dash();
     assert_eq!(dash.say("true").await.done.notes, [no_guest, no_bash]);

@@ -108,17 +108,13 @@ fn exports(mut input: &[u8]) -> Option<Variables> {
         };
         let end = input.iter().position(|byte| matches!(byte, b'=' | b'\n'))?;
         let (name, rest) = input.split_at_checked(end)?;
-        let value = match rest.strip_prefix(b"=") {
-            Some(rest) => {
-                let (value, rest) = word(rest)?;
-                input = rest;
-                Some(value)
-            }
-            None => {
-                input = rest;
-                None
-            }
-        };
+        input = rest;
+        let mut value = None;
+        if let Some(rest) = input.strip_prefix(b"=") {
+            let (read, rest) = word(rest)?;
+            value = Some(read);
+            input = rest;
+        }
         input = input.strip_prefix(b"\n")?;
         if let Some(value) = value.filter(|_| is_name(name) && !NEVER_KEPT.contains(&name)) {
             variables.insert(name.to_vec(), value);
