@@ -1,6 +1,7 @@
 //! Putting one layer on top of those before it.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
@@ -49,127 +50,82 @@ impl Layer<'_> {
 
     /// Applies one key; tells whether the layer had a value for it.
     fn apply_key(&mut self, key: &Key, resolved: &mut Resolved) -> Result<bool, ConfigError> {
-        let (config, origin) = (&mut self.config, self.origin);
+        let (config, origin, anchor) = (&mut self.config, self.origin, self.anchor);
         match &key.slot {
-            Slot::Seconds { min, layer, target } => {
-                let Some(given) = layer(config).take() else {
-                    return Ok(false);
-                };
-                let valid = (*min..=MAX_SECONDS)
-                    .contains(&given)
-                    .then(|| Duration::try_from_secs_f64(given).ok())
-                    .flatten();
-                *target(resolved) = valid.ok_or_else(|| origin.bad(key, &given.to_string()))?;
-            }
+            Slot::Seconds { min, layer, target } => put(layer(config), target(resolved), |given| {
+                let given = origin.within(key, given, *min..=MAX_SECONDS)?;
+                Duration::try_from_secs_f64(given)
+                    .map_err(|_out_of_range| origin.bad(key, &given.to_string()))
+            }),
             Slot::Count {
                 min,
                 max,
                 layer,
                 target,
-            } => {
-                let Some(given) = layer(config).take() else {
-                    return Ok(false);
-                };
-                let valid = (*min..=*max).contains(&given).then_some(given);
-                *target(resolved) = valid.ok_or_else(|| origin.bad(key, &given.to_string()))?;
-            }
+            } => put(layer(config), target(resolved), |given| {
+                origin.within(key, given, *min..=*max)
+            }),
             Slot::Amount {
                 min,
                 max,
                 layer,
                 target,
-            } => {
-                let Some(given) = layer(config).take() else {
-                    return Ok(false);
-                };
-                let valid = (*min..=*max).contains(&given).then_some(given);
-                *target(resolved) = valid.ok_or_else(|| origin.bad(key, &given.to_string()))?;
-            }
+            } => put(layer(config), target(resolved), |given| {
+                origin.within(key, given, *min..=*max)
+            }),
             Slot::Text { layer, target } => {
-                let Some(given) = layer(config).take() else {
-                    return Ok(false);
-                };
-                if given.chars().any(char::is_control) {
-                    return Err(origin.bad(key, &given));
-                }
-                if given.is_empty() {
-                    return Ok(false);
-                }
-                *target(resolved) = Some(given);
+                let given = layer(config);
+                given.take_if(|text| text.is_empty());
+                put(given, target(resolved), |text| origin.text(key, text))
             }
-            Slot::Words { layer, target } => {
-                let Some(given) = layer(config).take() else {
-                    return Ok(false);
-                };
-                if let Some(bad) = given.iter().find(|word| word.contains('\0')) {
-                    return Err(ConfigError::BadValue {
-                        site: origin.site(key, None),
-                        value: shown(bad),
-                        takes: "a list of strings without NUL".to_owned(),
-                    });
-                }
-                *target(resolved) = given;
-            }
-            Slot::Switch { layer, target } => {
-                let Some(given) = layer(config).take() else {
-                    return Ok(false);
-                };
-                *target(resolved) = given;
-            }
+            Slot::Words { layer, target } => put(layer(config), target(resolved), |words| {
+                origin.words(key, words)
+            }),
+            Slot::Switch { layer, target } => put(layer(config), target(resolved), Ok),
             Slot::Folder {
                 unset,
                 layer,
                 target,
             } => {
-                let Some(given) = layer(config).take().filter(|path| !is_unset(path, unset)) else {
-                    return Ok(false);
-                };
-                if has_nul(&given) {
-                    return Err(origin.bad(key, &given.to_string_lossy()));
-                }
-                *target(resolved) = Some(self.anchor.resolve(&given)?);
+                let given = layer(config);
+                given.take_if(|path| is_unset(path, unset));
+                put(given, target(resolved), |path| {
+                    if has_nul(&path) {
+                        return Err(origin.bad(key, &path.to_string_lossy()));
+                    }
+                    anchor.resolve(&path).map(Some)
+                })
             }
-            Slot::Choice(choice) => return Ok((choice.apply)(config, resolved)),
+            Slot::Choice(choice) => Ok((choice.apply)(config, resolved)),
             Slot::Variables {
                 strict,
                 layer,
                 target,
-            } => {
-                let Some(given) = layer(config).take() else {
-                    return Ok(false);
-                };
-                for (name, value) in &given {
-                    if *strict {
-                        check_name(key, origin, name)?;
-                    }
-                    if value.contains('\0') {
-                        return Err(ConfigError::BadValue {
-                            site: origin.site(key, Some(name)),
-                            value: shown_value(name, value.as_ref()),
-                            takes: "a string without NUL".to_owned(),
-                        });
-                    }
-                }
-                *target(resolved) = given;
-            }
+            } => put(layer(config), target(resolved), |given| {
+                origin.variables(key, *strict, given)
+            }),
             Slot::Names {
                 strict,
                 layer,
                 target,
-            } => {
-                let Some(given) = layer(config).take() else {
-                    return Ok(false);
-                };
-                if *strict {
-                    given
-                        .iter()
-                        .try_for_each(|name| check_name(key, origin, name))?;
-                }
-                *target(resolved) = given;
-            }
+            } => put(layer(config), target(resolved), |names| {
+                origin.names(key, *strict, names)
+            }),
         }
-        Ok(true)
     }
+}
+
+/// Puts a checked value in place; tells whether there was one.
+fn put<T, U>(
+    given: &mut Option<T>,
+    target: &mut U,
+    check: impl FnOnce(T) -> Result<U, ConfigError>,
+) -> Result<bool, ConfigError> {
+    let Some(given) = given.take() else {
+        return Ok(false);
+    };
+    *target = check(given)?;
+    Ok(true)
 }
 
 impl Origin<'_> {
@@ -205,6 +161,71 @@ impl Origin<'_> {
             value: shown(value),
             takes: key.slot.takes(),
         }
+    }
+
+    fn within<T: PartialOrd + ToString>(
+        self,
+        key: &Key,
+        given: T,
+        range: RangeInclusive<T>,
+    ) -> Result<T, ConfigError> {
+        if range.contains(&given) {
+            return Ok(given);
+        }
+        Err(self.bad(key, &given.to_string()))
+    }
+
+    fn text(self, key: &Key, text: String) -> Result<Option<String>, ConfigError> {
+        if text.chars().any(char::is_control) {
+            return Err(self.bad(key, &text));
+        }
+        Ok(Some(text))
+    }
+
+    fn words(self, key: &Key, words: Vec<String>) -> Result<Vec<String>, ConfigError> {
+        match words.iter().find(|word| word.contains('\0')) {
+            None => Ok(words),
+            Some(bad) => Err(ConfigError::BadValue {
+                site: self.site(key, None),
+                value: shown(bad),
+                takes: "a list of strings without NUL".to_owned(),
+            }),
+        }
+    }
+
+    fn variables(
+        self,
+        key: &Key,
+        strict: bool,
+        given: BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>, ConfigError> {
+        for (name, value) in &given {
+            if strict {
+                check_name(key, self, name)?;
+            }
+            if value.contains('\0') {
+                return Err(ConfigError::BadValue {
+                    site: self.site(key, Some(name)),
+                    value: shown_value(name, value.as_ref()),
+                    takes: "a string without NUL".to_owned(),
+                });
+            }
+        }
+        Ok(given)
+    }
+
+    fn names(
+        self,
+        key: &Key,
+        strict: bool,
+        names: Vec<String>,
+    ) -> Result<Vec<String>, ConfigError> {
+        if strict {
+            names
+                .iter()
+                .try_for_each(|name| check_name(key, self, name))?;
+        }
+        Ok(names)
     }
 }
 

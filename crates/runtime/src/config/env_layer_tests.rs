@@ -9,6 +9,40 @@ use super::super::resolved::Resolved;
 use super::super::testing::Home;
 use super::*;
 
+/// Checks the settings of backends beyond this machine.
+fn assert_places(resolved: &Resolved) {
+    let expected = Container {
+        cpu: 0.5,
+        memory_mb: 10,
+        disk_mb: 11,
+        persistent: true,
+    };
+    assert_eq!(resolved.container, expected);
+    let expected = Docker {
+        image: Some("debian:12".to_owned()),
+        container: None,
+        program: Some("/home/ada/bin/docker".into()),
+        network: false,
+        volumes: vec!["/a:/b:ro".to_owned()],
+        env: [("A".to_owned(), "a b".to_owned())].into(),
+        forward_env: vec!["B".to_owned(), "C".to_owned()],
+        run_as_host_user: true,
+        mount_cwd: true,
+        extra_args: vec!["--init".to_owned()],
+        persist: false,
+        reaper: false,
+    };
+    assert_eq!(resolved.docker, expected);
+    let expected = Ssh {
+        host: Some("build.example".to_owned()),
+        user: Some("ada".to_owned()),
+        port: 2222,
+        key: Some("/home/ada/.ssh/id".into()),
+        options: Vec::new(),
+    };
+    assert_eq!(resolved.ssh, expected);
+}
+
 #[test]
 fn every_variable_sets_its_key() {
     let pairs = [
@@ -44,36 +78,7 @@ fn every_variable_sets_its_key() {
         ("HOME", "/home/ada"),
     ];
     let resolved = Home::new().load(&pairs).unwrap();
-    let expected = Container {
-        cpu: 0.5,
-        memory_mb: 10,
-        disk_mb: 11,
-        persistent: true,
-    };
-    assert_eq!(resolved.container, expected);
-    let expected = Docker {
-        image: Some("debian:12".to_owned()),
-        container: None,
-        program: Some("/home/ada/bin/docker".into()),
-        network: false,
-        volumes: vec!["/a:/b:ro".to_owned()],
-        env: [("A".to_owned(), "a b".to_owned())].into(),
-        forward_env: vec!["B".to_owned(), "C".to_owned()],
-        run_as_host_user: true,
-        mount_cwd: true,
-        extra_args: vec!["--init".to_owned()],
-        persist: false,
-        reaper: false,
-    };
-    assert_eq!(resolved.docker, expected);
-    let expected = Ssh {
-        host: Some("build.example".to_owned()),
-        user: Some("ada".to_owned()),
-        port: 2222,
-        key: Some("/home/ada/.ssh/id".into()),
-        options: Vec::new(),
-    };
-    assert_eq!(resolved.ssh, expected);
+    assert_places(&resolved);
     assert_eq!(resolved.terminal.backend, Backend::Docker);
     assert_eq!(resolved.terminal.cwd.as_deref(), Some(Path::new("/c")));
     assert_eq!(resolved.terminal.timeout, Duration::from_millis(1500));

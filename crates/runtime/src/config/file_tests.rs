@@ -10,66 +10,67 @@ fn error(text: &str) -> String {
     parse(text).unwrap_err().to_string()
 }
 
+const EVERY_KEY: &str = r#"
+terminal.backend = "SSH"
+terminal.cwd = "/w"
+terminal.timeout_seconds = 5
+terminal.max_timeout_seconds = 0x10
+terminal.kill_grace_seconds = 0.5
+terminal.output_limit_chars = 1_000
+terminal.spill_limit_mb = 1
+terminal.login_timeout_seconds = 1e1
+terminal.persist = "Reset"
+terminal.env_remove = ["A"]
+terminal.env_pass = ["B"]
+[terminal.env]
+C = "c"
+[places]
+lifetime_seconds = 1
+session_ttl_seconds = 2
+batch = true
+sandbox_dir = "/s"
+disk_warning_gb = 0
+linger = false
+max_warm_shells = 3
+guest_dir = "/g"
+[container]
+cpu = 1.5
+memory_mb = 2_000
+disk_mb = 0
+persistent = true
+[docker]
+image = "debian:12"
+container = "mine"
+program = "/usr/bin/podman"
+network = false
+volumes = ["/a:/b"]
+forward_env = ["D"]
+run_as_host_user = true
+mount_cwd = true
+extra_args = ["--init"]
+persist = false
+reaper = false
+[docker.env]
+E = "e"
+[ssh]
+host = "build.example"
+user = "ada"
+port = 2222
+key = "/k"
+options = ["Compression=yes"]
+[command]
+launch = ["kubectl", "exec", "-i", "pod", "--"]
+put = ["cp", "{source}", "{target}"]
+destroy = ["rm"]
+guest_path = "/opt/guest"
+[sync]
+paths = ["~/a:b:ro"]
+[log]
+level = "trace"
+"#;
+
 #[test]
 fn every_key_is_read_from_its_table() {
-    let text = r#"
-        terminal.backend = "SSH"
-        terminal.cwd = "/w"
-        terminal.timeout_seconds = 5
-        terminal.max_timeout_seconds = 0x10
-        terminal.kill_grace_seconds = 0.5
-        terminal.output_limit_chars = 1_000
-        terminal.spill_limit_mb = 1
-        terminal.login_timeout_seconds = 1e1
-        terminal.persist = "Reset"
-        terminal.env_remove = ["A"]
-        terminal.env_pass = ["B"]
-        [terminal.env]
-        C = "c"
-        [places]
-        lifetime_seconds = 1
-        session_ttl_seconds = 2
-        batch = true
-        sandbox_dir = "/s"
-        disk_warning_gb = 0
-        linger = false
-        max_warm_shells = 3
-        guest_dir = "/g"
-        [container]
-        cpu = 1.5
-        memory_mb = 2_000
-        disk_mb = 0
-        persistent = true
-        [docker]
-        image = "debian:12"
-        container = "mine"
-        program = "/usr/bin/podman"
-        network = false
-        volumes = ["/a:/b"]
-        forward_env = ["D"]
-        run_as_host_user = true
-        mount_cwd = true
-        extra_args = ["--init"]
-        persist = false
-        reaper = false
-        [docker.env]
-        E = "e"
-        [ssh]
-        host = "build.example"
-        user = "ada"
-        port = 2222
-        key = "/k"
-        options = ["Compression=yes"]
-        [command]
-        launch = ["kubectl", "exec", "-i", "pod", "--"]
-        put = ["cp", "{source}", "{target}"]
-        destroy = ["rm"]
-        guest_path = "/opt/guest"
-        [sync]
-        paths = ["~/a:b:ro"]
-        [log]
-        level = "trace"
-    "#;
     let expected = serde_json::json!({
         "terminal": {
             "backend": "ssh", "cwd": "/w", "timeout_seconds": 5.0, "max_timeout_seconds": 16.0,
@@ -99,7 +100,7 @@ fn every_key_is_read_from_its_table() {
         assert!(!expected[table][name].is_null(), "{}", key.name);
     }
     assert_eq!(
-        serde_json::to_value(parse(text).unwrap()).unwrap(),
+        serde_json::to_value(parse(EVERY_KEY).unwrap()).unwrap(),
         expected
     );
 }

@@ -24,6 +24,10 @@ pub struct Container {
 
 /// Holds how Docker and Podman are used.
 #[derive(Clone, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a key of the configuration"
+)]
 pub struct Docker {
     /// Image of new containers.
     pub image: Option<String>,

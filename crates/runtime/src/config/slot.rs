@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use toml::Spanned;
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
 use super::resolved::Resolved;
 use super::schema::{Config, masked};
@@ -157,10 +157,11 @@ impl Slot {
             return false;
         };
         match self {
-            Self::Seconds { layer, .. } => put(text.parse().ok(), layer(config)),
+            Self::Seconds { layer, .. } | Self::Amount { layer, .. } => {
+                put(text.parse().ok(), layer(config))
+            }
             Self::Count { layer, .. } => put(text.parse().ok(), layer(config)),
             Self::Switch { layer, .. } => put(switch(text), layer(config)),
-            Self::Amount { layer, .. } => put(text.parse().ok(), layer(config)),
             Self::Text { layer, .. } => put(Some(text.to_owned()), layer(config)),
             Self::Choice(choice) => (choice.read)(text, config),
             Self::Words { layer, .. } => put(words(text), layer(config)),
@@ -180,7 +181,10 @@ impl Slot {
         config: &mut Config,
     ) -> Result<(), Mismatch> {
         match (self, value) {
-            (Self::Seconds { layer, .. }, DeValue::Integer(number)) => {
+            (
+                Self::Seconds { layer, .. } | Self::Amount { layer, .. },
+                DeValue::Integer(number),
+            ) => {
                 let parsed = i32::from_str_radix(number.as_str(), number.radix());
                 *layer(config) = Some(
                     parsed
@@ -188,7 +192,7 @@ impl Slot {
                         .map_err(|_far_out| Mismatch::Value(number.to_string()))?,
                 );
             }
-            (Self::Seconds { layer, .. }, DeValue::Float(number)) => {
+            (Self::Seconds { layer, .. } | Self::Amount { layer, .. }, DeValue::Float(number)) => {
                 *layer(config) = Some(number.as_str().parse().unwrap_or(f64::NAN));
             }
             (Self::Count { layer, .. }, DeValue::Integer(number)) => {
@@ -196,43 +200,8 @@ impl Slot {
                 *layer(config) =
                     Some(parsed.map_err(|_far_out| Mismatch::Value(number.to_string()))?);
             }
-            (Self::Amount { layer, .. }, DeValue::Integer(number)) => {
-                let parsed = i32::from_str_radix(number.as_str(), number.radix());
-                *layer(config) = Some(
-                    parsed
-                        .map(f64::from)
-                        .map_err(|_far_out| Mismatch::Value(number.to_string()))?,
-                );
-            }
-            (Self::Amount { layer, .. }, DeValue::Float(number)) => {
-                *layer(config) = Some(number.as_str().parse().unwrap_or(f64::NAN));
-            }
             (Self::Text { layer, .. }, DeValue::String(text)) => {
                 *layer(config) = Some(text.to_string());
-            }
-            (
-                Self::Words { layer, .. }
-                | Self::Names {
-                    strict: false,
-                    layer,
-                    ..
-                },
-                DeValue::Array(items),
-            ) => {
-                *layer(config) = Some(items.iter().map(|item| literal(item.get_ref())).collect());
-            }
-            (
-                Self::Variables {
-                    strict: false,
-                    layer,
-                    ..
-                },
-                DeValue::Table(table),
-            ) => {
-                let pair = |(name, value): (&Spanned<Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
-                    (name.get_ref().to_string(), literal(value.get_ref()))
-                };
-                *layer(config) = Some(table.iter().map(pair).collect());
             }
             (Self::Switch { layer, .. }, DeValue::Boolean(value)) => *layer(config) = Some(*value),
             (Self::Folder { layer, .. }, DeValue::String(path)) => {
@@ -243,32 +212,53 @@ impl Slot {
                     return Err(Mismatch::Value(name.to_string()));
                 }
             }
-            (Self::Variables { layer, .. }, DeValue::Table(table)) => {
-                let pair = |(name, value): (&Spanned<Cow<'_, str>>, _)| {
-                    let name = name.get_ref();
-                    Ok((
-                        name.to_string(),
-                        string(value, || format!(".{}", shown(name)))?,
-                    ))
-                };
-                *layer(config) = Some(table.iter().map(pair).collect::<Result<_, _>>()?);
-            }
-            (Self::Names { layer, .. }, DeValue::Array(items)) => {
-                let name = |(index, item)| string(item, || format!("[{index}]"));
-                *layer(config) = Some(
-                    items
-                        .iter()
-                        .enumerate()
-                        .map(name)
-                        .collect::<Result<_, _>>()?,
-                );
-            }
+            (_, DeValue::Array(items)) => return self.read_list(items, config),
+            (_, DeValue::Table(table)) => return self.read_table(table, config),
             (_, other) => {
                 return Err(Mismatch::Type {
                     found: type_name(other),
                 });
             }
         }
+        Ok(())
+    }
+
+    fn read_list(
+        &self,
+        items: &[Spanned<DeValue<'_>>],
+        config: &mut Config,
+    ) -> Result<(), Mismatch> {
+        let (layer, strict) = match self {
+            Self::Words { layer, .. } => (layer, false),
+            Self::Names { layer, strict, .. } => (layer, *strict),
+            _ => return Err(Mismatch::Type { found: "a list" }),
+        };
+        let entry = |(index, item): (usize, &Spanned<DeValue<'_>>)| {
+            if strict {
+                string(item, || format!("[{index}]"))
+            } else {
+                Ok(literal(item.get_ref()))
+            }
+        };
+        let entries = items.iter().enumerate().map(entry);
+        *layer(config) = Some(entries.collect::<Result<_, _>>()?);
+        Ok(())
+    }
+
+    fn read_table(&self, table: &DeTable<'_>, config: &mut Config) -> Result<(), Mismatch> {
+        let Self::Variables { layer, strict, .. } = self else {
+            return Err(Mismatch::Type { found: "a table" });
+        };
+        let pair = |(name, value): (&Spanned<Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
+            let name = name.get_ref();
+            let value = if *strict {
+                string(value, || format!(".{}", shown(name)))?
+            } else {
+                literal(value.get_ref())
+            };
+            Ok((name.to_string(), value))
+        };
+        *layer(config) = Some(table.iter().map(pair).collect::<Result<_, _>>()?);
         Ok(())
     }
 
@@ -279,7 +269,9 @@ impl Slot {
             Self::Count { target, .. } => Value::from(*target(resolved)),
             Self::Amount { target, .. } => number(*target(resolved)),
             Self::Text { target, .. } => target(resolved).clone().map_or(Value::Null, Value::from),
-            Self::Words { target, .. } => Value::from(target(resolved).clone()),
+            Self::Words { target, .. } | Self::Names { target, .. } => {
+                Value::from(target(resolved).clone())
+            }
             Self::Switch { target, .. } => Value::from(*target(resolved)),
             Self::Folder { target, .. } => target(resolved)
                 .as_deref()
@@ -289,7 +281,6 @@ impl Slot {
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), Value::from(value)))
                 .collect(),
-            Self::Names { target, .. } => Value::from(target(resolved).clone()),
         }
     }
 }
