@@ -172,3 +172,21 @@ async fn a_slow_reader_loses_nothing_and_the_limit_still_holds() {
     let whole = end.out.len() - end.out.len() % 8;
     assert!(end.out[..whole] == "0123456\n".repeat(whole / 8));
 }
+
+#[tokio::test]
+async fn what_could_not_be_ended_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    // The second program cannot be started: the place is no longer reachable.
+    let once = "mkdir \"$0/once\" 2>/dev/null || exit 1; exec \"$@\"";
+    let root = folder.path().display().to_string();
+    let place = Fixture::with(folder, &["sh", "-c", once, &root]);
+    let mut stream = place.shell.run(limited(PARTIAL, 300)).await.unwrap();
+    let end = finish(&mut stream).await;
+    assert!(lives(end.pid));
+    let pids: Vec<_> = end.done.unkillable.iter().map(|left| left.pid).collect();
+    assert_eq!((end.done.cause, pids), (Cause::Timeout, vec![end.pid]));
+    let group = format!("-{}", end.pid);
+    let mut kill = std::process::Command::new("kill");
+    let killed = kill.args(["-KILL", "--", &group]).status().unwrap();
+    assert!(killed.success());
+}
