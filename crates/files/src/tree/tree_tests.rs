@@ -327,6 +327,15 @@ fn a_missing_root_is_made_as_what_it_shall_be() {
     assert_eq!(folder.kind(), RootKind::Folder);
 }
 
+/// Ends the other thread, also when a test fails.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_folder_that_becomes_a_link_at_any_moment_leads_nowhere() {
     let ground = Ground::new();
@@ -334,13 +343,15 @@ fn a_folder_that_becomes_a_link_at_any_moment_leads_nowhere() {
     fs::create_dir(&folder).unwrap();
     symlink(&ground.outside, &link).unwrap();
     let done = AtomicBool::new(false);
+    let swap = || {
+        while !done.load(Ordering::Relaxed) {
+            let at = rustix::fs::CWD;
+            rustix::fs::renameat_with(at, &folder, at, &link, RenameFlags::EXCHANGE).unwrap();
+        }
+    };
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                let at = rustix::fs::CWD;
-                rustix::fs::renameat_with(at, &folder, at, &link, RenameFlags::EXCHANGE).unwrap();
-            }
-        });
+        scope.spawn(swap);
+        let _ended = Ended(&done);
         let (mut written, mut refused) = (0, 0);
         for root in both_ways(&ground.tree) {
             for _ in 0..1500 {
@@ -356,7 +367,6 @@ fn a_folder_that_becomes_a_link_at_any_moment_leads_nowhere() {
                 }
             }
         }
-        done.store(true, Ordering::Relaxed);
         assert!(written > 0 && refused > 0, "{written} {refused}");
     });
     ground.outside_is_untouched();
