@@ -1,5 +1,6 @@
 //! Bringing back what changed in a place.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -126,7 +127,7 @@ impl Pull<'_> {
         path_of(&self.entry.local, path)
     }
 
-    fn note_deleted(&mut self, there: &std::collections::BTreeMap<RelPath, RemoteKind>) {
+    fn note_deleted(&mut self, there: &BTreeMap<RelPath, RemoteKind>) {
         for path in self.manifest.paths(self.entry) {
             if !there.contains_key(&path) {
                 self.report.deleted.push(self.local_path(&path));

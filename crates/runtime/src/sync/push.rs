@@ -32,19 +32,25 @@ pub async fn push(
 ) -> Result<SyncReport, SyncError> {
     let mut report = SyncReport::default();
     for entry in entries {
-        let Some(root) = local::open(entry).await? else {
-            report.skip(entry.local.clone(), "it does not exist here");
-            continue;
+        let pushed = match local::open(entry).await {
+            Ok(Some(root)) => {
+                let mut push = Push {
+                    link,
+                    entry,
+                    root,
+                    manifest,
+                    options,
+                    report: &mut report,
+                };
+                push.run().await
+            }
+            Ok(None) => {
+                report.skip(entry.local.clone(), "it does not exist here");
+                continue;
+            }
+            Err(error) => Err(error),
         };
-        let mut push = Push {
-            link,
-            entry,
-            root,
-            manifest,
-            options,
-            report: &mut report,
-        };
-        if let Err(error) = push.run().await {
+        if let Err(error) = pushed {
             let why = about_one_file(&error).ok_or(error)?;
             report.skip(entry.local.clone(), why);
         }

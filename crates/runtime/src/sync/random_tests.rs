@@ -176,7 +176,7 @@ fn any_edits_of_both_sides_end_as_the_model_says() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let ground = RefCell::new(runtime.block_on(Ground::new()));
     let mut runner = TestRunner::new(Config {
-        cases: 48,
+        cases: 32,
         failure_persistence: None,
         ..Config::default()
     });

@@ -16,7 +16,7 @@ use exoshell_wire::{FailureKind, GetFile, RemoveFile};
 use tokio::io::AsyncWrite;
 
 use super::testing::{Ground, link_options, names, raw_socket, read};
-use super::{Conflict, Direction, Manifest, SyncError, SyncOptions, SyncReport, push};
+use super::{Conflict, Direction, Manifest, SyncEntry, SyncError, SyncOptions, SyncReport, push};
 
 fn mode(path: impl AsRef<Path>) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
@@ -177,6 +177,26 @@ async fn another_process_can_pull_with_the_written_manifest() {
 }
 
 #[tokio::test]
+async fn many_files_are_asked_about_in_several_requests() {
+    let mut ground = Ground::new().await;
+    let entry = ground.entry(Direction::Both);
+    let name = |number: usize| format!("{number:0>200}");
+    let count = 800;
+    for number in 0..count {
+        fs::write(ground.here(&name(number)), number.to_string()).unwrap();
+    }
+    assert_eq!(ground.push(&entry).await.unwrap().moved.len(), count);
+    assert_eq!(read(ground.there(&name(567))), "567");
+    fs::write(ground.here(&name(3)), "new").unwrap();
+    let report = ground.push(&entry).await.unwrap();
+    assert_eq!((report.moved.len(), report.unchanged), (1, count - 1));
+    fs::write(ground.there(&name(4)), "new").unwrap();
+    let report = ground.pull(&entry).await.unwrap();
+    assert_eq!((report.moved.len(), report.unchanged), (1, count - 1));
+    ground.end().await;
+}
+
+#[tokio::test]
 async fn an_entry_may_be_one_file() {
     let mut ground = Ground::new().await;
     fs::write(ground.here("config"), "old").unwrap();
@@ -224,10 +244,19 @@ async fn what_cannot_be_synced_is_named_and_the_rest_goes_on() {
     assert_eq!(skipped, expected.iter().collect::<Vec<_>>());
     assert_eq!(names(ground.path("outside")), Vec::<String>::new());
 
+    let device = SyncEntry {
+        local: "/dev/null".into(),
+        ..entry.clone()
+    };
     let missing = ground.entry_of("nothing", "there", Direction::In);
-    let report = ground.push(&missing).await.unwrap();
-    assert_eq!(report.skipped.len(), 1);
-    assert_eq!(report.skipped[0].why, "it does not exist here");
+    for (entry, why) in [
+        (device, "`/dev/null` is not a regular file"),
+        (missing, "it does not exist here"),
+    ] {
+        let report = ground.push(&entry).await.unwrap();
+        assert_eq!(report.skipped.len(), 1);
+        assert_eq!(report.skipped[0].why, why);
+    }
     ground.end().await;
 }
 

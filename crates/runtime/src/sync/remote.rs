@@ -1,6 +1,6 @@
 //! The place's side of an entry. Nothing it says is believed without a look.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use exoshell_files::{Content, RelPath};
 use exoshell_place::Link;
@@ -72,17 +72,15 @@ pub(super) async fn look(
     Ok(files)
 }
 
-fn batches<'a>(
-    paths: impl Iterator<Item = &'a RelPath>,
-) -> Vec<std::collections::BTreeSet<&'a RelPath>> {
-    let mut batches = vec![std::collections::BTreeSet::new()];
+fn batches<'a>(paths: impl Iterator<Item = &'a RelPath>) -> Vec<BTreeSet<&'a RelPath>> {
+    let mut batches = vec![BTreeSet::new()];
     let mut bytes = 0;
     for path in paths {
         // The comma and quotes of each path count, too.
         bytes += path.as_bytes().len() + 8;
         if bytes > PATHS_PER_REQUEST {
             bytes = path.as_bytes().len() + 8;
-            batches.push(std::collections::BTreeSet::new());
+            batches.push(BTreeSet::new());
         }
         if let Some(batch) = batches.last_mut() {
             batch.insert(path);
