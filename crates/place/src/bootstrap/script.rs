@@ -50,6 +50,8 @@ pub(super) const FIND: &str = concat!(
 /// read, the only way to try the next folder is another run.
 pub(super) const INSTALL: &str = concat!(
     "exo_n=$1; exo_h=$2; exo_f=$3; exo_s=$4; exo_z=$5; exo_x=$6; exo_i=0; exo_t=; umask 077; ",
+    // Its messages are read by us.
+    "LC_ALL=C; export LC_ALL; ",
     "exo_no() { echo \"$exo_n:no:$exo_i:$exo_c:$1\"; }; ",
     "exo_q() { rm -f \"$exo_t\"; exit 1; }; trap exo_q 1 2 13 15; ",
     each_folder!(),
@@ -59,17 +61,21 @@ pub(super) const INSTALL: &str = concat!(
     "exo_no \"there is none\"; fi; continue ;; *) continue ;; esac; ",
     // Whoever got there first must not be trusted, nor anything be made inside.
     "if [ -h \"$exo_c\" ]; then exo_no \"it is a symbolic link\"; continue; fi; ",
-    "if [ -e \"$exo_c\" ]; then :; else exo_e=$(mkdir -p -m 700 \"$exo_c\" 2>&1) || ",
+    // Only what was configured and a cache are made with all that leads there.
+    "exo_p=; if [ $exo_i -le 2 ]; then exo_p=-p; fi; ",
+    "if [ -e \"$exo_c\" ]; then :; else exo_e=$(mkdir $exo_p -m 700 \"$exo_c\" 2>&1) || ",
     "{ exo_no \"$exo_e\"; continue; }; fi; ",
     "if [ -d \"$exo_c\" ] && [ -O \"$exo_c\" ]; then :; else ",
     "exo_no \"it belongs to another user\"; continue; fi; ",
     "exo_j=$(chmod 700 \"$exo_c\" 2>&1); case $(ls -ld \"$exo_c\") in drwx--[-S]---*) ;; *) ",
     "exo_no \"others can use it\"; continue ;; esac; ",
     "exo_d=$exo_c/$exo_h; exo_t=$exo_d/.$exo_n; ",
-    // A file without a first line that names its shell is run by ours, where programs may run.
+    // A file that names no shell is run by ours, where programs may run; one that cannot do that
+    // either says something else.
     "exo_e=$({ mkdir -p \"$exo_d\" && echo \"exit 0\" | cat >\"$exo_t\" && chmod 700 \"$exo_t\"; } 2>&1) ",
     "&& [ -s \"$exo_t\" ] || { rm -f \"$exo_t\"; exo_no \"${exo_e:-it cannot be written}\"; continue; }; ",
-    "exo_e=$(\"$exo_t\" 2>&1) || { rm -f \"$exo_t\"; exo_no \"no program runs there (noexec?)\"; continue; }; ",
+    "exo_e=$(\"$exo_t\" 2>&1) || case $exo_e in *ermission*) rm -f \"$exo_t\"; ",
+    "exo_no \"no program runs there (noexec?)\"; continue ;; esac; ",
     "exo_e=$(cat 2>&1 >\"$exo_t\") || { rm -f \"$exo_t\"; exo_no \"$exo_e\"; exit; }; ",
     "exo_v=$(wc -c <\"$exo_t\") || exo_v=$exo_z; exo_v=$(($exo_v+0)); ",
     "if [ $exo_v -ne $exo_z ]; then rm -f \"$exo_t\"; ",

@@ -31,6 +31,17 @@ async fn link(pipe: Pipe) -> Link {
     Link::open(pipe, &options).await.unwrap()
 }
 
+/// Waits for the end of a guest that said goodbye.
+async fn wait_until_gone(place: &CommandPlace) {
+    let gone = async {
+        while place.open_existing().await.unwrap().is_some() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let limit = Duration::from_secs(10);
+    tokio::time::timeout(limit, gone).await.expect("it ends");
+}
+
 async fn connected(place: &CommandPlace) -> Link {
     link(place.open(&Progress::default()).await.unwrap()).await
 }
@@ -165,7 +176,7 @@ async fn nsenter_starts_the_guest_from_this_machines_files() {
     assert_eq!(run(&link, "hostname").await, "inside\n");
     assert!(place.open_existing().await.unwrap().is_some());
     link.shut_down().await.unwrap();
-    assert!(place.open_existing().await.unwrap().is_none());
+    wait_until_gone(&place).await;
 }
 
 #[tokio::test]
@@ -211,7 +222,14 @@ async fn a_chroot_with_only_busybox_takes_a_guest() {
     let folder = root.path().to_string_lossy().into_owned();
     let place = CommandPlace::new(
         home.path(),
-        settings(&["env", "-i", "HOME=/root", "PATH=/bin", "chroot", &folder]),
+        settings(&[
+            "env",
+            "-i",
+            "HOME=/root",
+            "PATH=/usr/sbin:/bin",
+            "chroot",
+            &folder,
+        ]),
         "t",
     )
     .unwrap();
@@ -232,7 +250,14 @@ async fn a_chroot_with_only_busybox_takes_a_guest() {
 async fn a_guest_that_is_missing_is_put_there_first() {
     let (home, root) = (tempfile::tempdir().unwrap(), bare_root());
     let folder = root.path().to_string_lossy().into_owned();
-    let mut settings = settings(&["env", "-i", "chroot", &folder, "{guest}"]);
+    let mut settings = settings(&[
+        "env",
+        "-i",
+        "PATH=/usr/sbin:/bin",
+        "chroot",
+        &folder,
+        "{guest}",
+    ]);
     settings.guest_path = Some("/bin/guest-{hash}".to_owned());
     settings.put = Some(words(&["cp", "{file}", &format!("{folder}{{target}}")]));
     settings.destroy = Some(words(&["rm", "-r", &format!("{folder}/bin")]));
