@@ -5,28 +5,33 @@ use std::process::{Command, Stdio};
 use crate::Result;
 
 /// Package and why it is needed. A test that starts a new program adds it here.
-const PACKAGES: [(&str, &str); 18] = [
+const PACKAGES: [(&str, &str); 23] = [
     ("bash", "the shell every session runs"),
     ("binutils", "GNU ld, which reports NSS in the static guest"),
     ("bsdutils", "script, which gives a test a terminal"),
     ("busybox-static", "a place with nothing but a busybox"),
     ("diffutils", "diff, whose exit code 1 is explained"),
-    ("fish", "checks the fish completions"),
+    ("fish", "its completions, and a login shell of a host"),
     ("git", "commands that want a pager or an editor"),
     ("less", "a pager on a terminal"),
     ("libc6-dev", "libc.a, which the static guest is linked with"),
     ("man-db", "man, which wants a pager"),
     ("mawk", "commands of the tests"),
     ("mount", "a small disk that is full"),
+    ("openssh-client", "the ssh backend"),
+    ("openssh-server", "a host for the ssh backend"),
+    ("openssl", "a host whose only hash tool it is"),
+    ("perl", "shasum, likewise"),
     ("procps", "ps, pkill and top"),
     ("python3", "a REPL on a terminal"),
+    ("tcsh", "a login shell that is no POSIX shell"),
     (
         "tmux",
         "a terminal for attach, and the plain tool beside ours",
     ),
     ("util-linux", "setsid, unshare, setpriv"),
     ("vim-tiny", "an editor on a terminal"),
-    ("zsh", "checks the zsh completions"),
+    ("zsh", "its completions, and a login shell of a host"),
 ];
 
 /// Installs what is missing.

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 
-use answer::{Witness, answers, collect};
+use answer::{Witness, collect};
 
 use crate::bundle::{self, BundleError, GuestBinary};
 use crate::{Launched, Pipe, PlaceError, PlaceFuture, Progress, Silence, Trouble, nonce};
@@ -164,16 +164,26 @@ impl Bootstrap<'_> {
         let nonce = nonce()?;
         let words = self.find_words(&nonce, guest.folder_name(), mode);
         let mut launched = self.launcher.launch(&words).await?;
-        let witness = Witness::of(&mut launched);
-        let silence = match Pipe::announced(launched, &nonce, ANNOUNCE_LIMIT).await {
-            Ok(pipe) => {
-                witness.dismiss();
-                return Ok(Ok(Found::Guest(pipe)));
-            }
-            Err(silence) => silence,
+        let witness = Witness::of(&mut launched, &nonce);
+        let silence = tokio::select! {
+            announced = Pipe::announced(launched, &nonce, ANNOUNCE_LIMIT) => match announced {
+                Ok(pipe) => {
+                    witness.dismiss();
+                    return Ok(Ok(Found::Guest(pipe)));
+                }
+                Err(silence) => silence,
+            },
+            () = witness.ended() => Silence {
+                said: witness.answers().join("; "),
+                complaint: String::new(),
+                ended: true,
+            },
         };
-        let answers = answers(&witness.seen(), &nonce);
-        match answers.first().and_then(|line| read_platform(line)) {
+        match witness
+            .answers()
+            .first()
+            .and_then(|line| read_platform(line))
+        {
             Some(platform) => Ok(Ok(Found::Nothing(platform))),
             None => Ok(Err(silence)),
         }

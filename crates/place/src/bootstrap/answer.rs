@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
+use tokio::sync::Notify;
 
 use crate::pipe::{Complaint, readable};
 use crate::{Launched, Silence};
@@ -14,7 +15,10 @@ use crate::{Launched, Silence};
 /// How much of a program's output is looked through for an answer.
 const MAX_OUTPUT: usize = 128 * 1024;
 
-/// Reads all a program prints, and finds the lines with our nonce.
+/// What stands behind the nonce in the last line.
+const END: &str = "end:";
+
+/// Reads what a program prints until it has answered, and returns the lines with our nonce.
 pub(super) async fn collect(
     launched: Launched,
     nonce: &str,
@@ -27,13 +31,20 @@ pub(super) async fn collect(
         keep: _keep,
     } = launched;
     let complaint = Complaint::collect(stderr);
-    let mut output = Vec::new();
-    let reading = read_all(&mut stdout, &mut output);
+    let witness = Witness::new(nonce);
+    let reading = async {
+        let mut buffer = vec![0_u8; 8192];
+        while let Ok(length @ 1..) = stdout.read(&mut buffer).await {
+            if witness.note(buffer.get(..length).unwrap_or_default()) {
+                break;
+            }
+        }
+    };
     let ended = tokio::time::timeout(limit, reading).await.is_ok();
-    let answers = answers(&output, nonce);
+    let answers = witness.answers();
     if answers.is_empty() {
         return Err(Silence {
-            said: readable(&output),
+            said: readable(&witness.seen()),
             complaint: complaint.finish(ended).await,
             ended,
         });
@@ -41,33 +52,28 @@ pub(super) async fn collect(
     Ok(answers)
 }
 
-/// Reads to the end and keeps the beginning.
-async fn read_all(reader: &mut (dyn AsyncRead + Send + Unpin), output: &mut Vec<u8>) {
-    let mut buffer = vec![0_u8; 8192];
-    while let Ok(length @ 1..) = reader.read(&mut buffer).await {
-        let room = MAX_OUTPUT.saturating_sub(output.len());
-        output.extend_from_slice(buffer.get(..length.min(room)).unwrap_or_default());
-    }
-}
-
-/// Finds what stands behind `<nonce>:`, up to the end of its line each time.
-pub(super) fn answers(output: &[u8], nonce: &str) -> Vec<String> {
-    let text = String::from_utf8_lossy(output);
-    text.split(&format!("{nonce}:"))
-        .skip(1)
-        .filter_map(|rest| rest.lines().next())
-        .map(|line| line.chars().filter(|c| !c.is_control()).collect())
-        .collect()
-}
-
-/// Remembers the beginning of what a program prints, for whoever finds no guest there.
+/// Remembers the beginning of what a program prints, and finds our answers in it.
 #[derive(Clone)]
-pub(super) struct Witness(Arc<Mutex<Option<Vec<u8>>>>);
+pub(super) struct Witness(Arc<Notes>);
+
+struct Notes {
+    nonce: String,
+    seen: Mutex<Option<Vec<u8>>>,
+    ended: Notify,
+}
 
 impl Witness {
+    fn new(nonce: &str) -> Self {
+        Self(Arc::new(Notes {
+            nonce: nonce.to_owned(),
+            seen: Mutex::new(Some(Vec::new())),
+            ended: Notify::new(),
+        }))
+    }
+
     /// Watches the stdout of a program.
-    pub(super) fn of(launched: &mut Launched) -> Self {
-        let witness = Self(Arc::new(Mutex::new(Some(Vec::new()))));
+    pub(super) fn of(launched: &mut Launched, nonce: &str) -> Self {
+        let witness = Self::new(nonce);
         let nothing = Box::new(tokio::io::empty());
         launched.stdout = Box::new(Watched {
             reader: std::mem::replace(&mut launched.stdout, nothing),
@@ -76,23 +82,52 @@ impl Witness {
         witness
     }
 
-    /// Returns what was printed so far.
-    pub(super) fn seen(&self) -> Vec<u8> {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.clone().unwrap_or_default()
+    /// Waits for the end of the answers; what is printed must be read meanwhile.
+    pub(super) async fn ended(&self) {
+        self.0.ended.notified().await;
+    }
+
+    /// Returns the answers so far: what stands behind `<nonce>:`, to the end of its line.
+    pub(super) fn answers(&self) -> Vec<String> {
+        let seen = self.seen();
+        let text = String::from_utf8_lossy(&seen);
+        text.split(&format!("{}:", self.0.nonce))
+            .skip(1)
+            .filter_map(|rest| rest.lines().next())
+            .filter(|line| *line != END)
+            .map(|line| line.chars().filter(|c| !c.is_control()).collect())
+            .collect()
     }
 
     /// Stops watching.
     pub(super) fn dismiss(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.seen.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn note(&self, bytes: &[u8]) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(seen) = seen.as_mut() {
-            let room = MAX_OUTPUT.saturating_sub(seen.len());
-            seen.extend_from_slice(bytes.get(..bytes.len().min(room)).unwrap_or_default());
+    fn seen(&self) -> Vec<u8> {
+        let seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.clone().unwrap_or_default()
+    }
+
+    /// Takes what was printed; tells whether the answers have ended.
+    fn note(&self, bytes: &[u8]) -> bool {
+        let mut seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(seen) = seen.as_mut() else {
+            return false;
+        };
+        let marker = format!("{}:{END}", self.0.nonce);
+        // Only the part a match could start in is searched again.
+        let from = seen.len().saturating_sub(marker.len());
+        let room = MAX_OUTPUT.saturating_sub(seen.len());
+        seen.extend_from_slice(bytes.get(..bytes.len().min(room)).unwrap_or_default());
+        let ended = seen.get(from..).is_some_and(|tail| {
+            tail.windows(marker.len())
+                .any(|part| part == marker.as_bytes())
+        });
+        if ended {
+            self.0.ended.notify_one();
         }
+        ended
     }
 }
 

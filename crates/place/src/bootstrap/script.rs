@@ -1,7 +1,8 @@
 //! The programs that run in a place before a guest does.
 //!
 //! They are one line of POSIX shell each, without `'`, `\`, `!` or a line break, so that they
-//! survive being one single-quoted word of any login shell. They use no `/dev/null`: a bare root
+//! survive being one single-quoted word of any login shell. Each ends its answers with a line of
+//! its own, since something else may hold the stream open. They use no `/dev/null`: a bare root
 //! folder may have none, and a redirection would make it a file.
 
 /// The folders that may hold the guest, in the order in which they are tried: the configured one,
@@ -40,7 +41,7 @@ pub(super) const FIND: &str = concat!(
     "exo_g=${exo_g:-$exo_o}; if [ -n \"$exo_g\" ]; then ",
     "exo_j=$({ true >\"$exo_g.used\"; } 2>&1); ",
     "exec \"$exo_g\" attach --nonce \"$exo_n\" \"$@\"; fi; ",
-    "echo \"$exo_n:need:$(uname -s):$(uname -m):\"",
+    "echo \"$exo_n:need:$(uname -s):$(uname -m):\"; echo \"$exo_n:end:\"",
 );
 
 /// Puts the program on stdin into the first folder that can hold it and lets it run.
@@ -54,6 +55,7 @@ pub(super) const INSTALL: &str = concat!(
     "LC_ALL=C; export LC_ALL; ",
     "exo_no() { echo \"$exo_n:no:$exo_i:$exo_c:$1\"; }; ",
     "exo_q() { rm -f \"$exo_t\"; exit 1; }; trap exo_q 1 2 13 15; ",
+    "exo_l() { echo \"$exo_n:end:\"; }; trap exo_l 0; ",
     each_folder!(),
     "exo_i=$((exo_i+1)); ",
     "case $exo_x in *:$exo_i:*) continue ;; esac; ",
@@ -101,15 +103,15 @@ pub(super) const INSTALL: &str = concat!(
 ///
 /// Arguments: nonce, configured folder.
 pub(super) const LOOK: &str = concat!(
-    "exo_n=$1; exo_f=$2; ",
+    "exo_n=$1; exo_f=$2; exo_w=none:; ",
     each_folder!(),
     "case $exo_c in /*) ;; *) continue ;; esac; ",
     "if [ -h \"$exo_c\" ]; then continue; fi; ",
     "if [ -e \"$exo_c\" ]; then if [ -O \"$exo_c\" ]; then :; else continue; fi; fi; exo_p=$exo_c; ",
     "while [ -n \"$exo_p\" ]; do if [ -e \"$exo_p\" ]; then break; fi; exo_p=${exo_p%/*}; done; ",
-    "if [ -d \"${exo_p:-/}\" ] && [ -w \"${exo_p:-/}\" ]; then echo \"$exo_n:fit:$exo_c\"; exit; fi; ",
-    "done; echo \"$exo_n:none:\"",
+    "if [ -d \"${exo_p:-/}\" ] && [ -w \"${exo_p:-/}\" ]; then exo_w=fit:$exo_c; break; fi; ",
+    "done; echo \"$exo_n:$exo_w\"; echo \"$exo_n:end:\"",
 );
 
 /// Answers without reading anything.
-pub(super) const ECHO: &str = "echo \"$1:alive:\"";
+pub(super) const ECHO: &str = "echo \"$1:alive:\"; echo \"$1:end:\"";

@@ -121,10 +121,8 @@ async fn feed(
             progress.step(&format!("uploading the guest ({percent} %)"));
         }
     }
-    match tokio::time::timeout(STALL_LIMIT, stdin.shutdown()).await {
-        Ok(_) => true,
-        Err(_) => false,
-    }
+    let ending = tokio::time::timeout(STALL_LIMIT, stdin.shutdown());
+    ending.await.is_ok()
 }
 
 /// Reads `no:<number>:<folder>:<reason>`.

@@ -329,13 +329,11 @@ async fn read_some(stream: Option<impl tokio::io::AsyncRead + Unpin>) -> Vec<u8>
 }
 
 async fn last_words(mut task: tokio::task::JoinHandle<Vec<u8>>) -> String {
-    match tokio::time::timeout(LAST_WORDS, &mut task).await {
-        Ok(Ok(text)) => String::from_utf8_lossy(&text).into_owned(),
-        _ => {
-            task.abort();
-            String::new()
-        }
+    if let Ok(Ok(text)) = tokio::time::timeout(LAST_WORDS, &mut task).await {
+        return String::from_utf8_lossy(&text).into_owned();
     }
+    task.abort();
+    String::new()
 }
 
 /// Reads what `ssh -G` prints.

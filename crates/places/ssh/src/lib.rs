@@ -302,7 +302,13 @@ impl Resolved {
 }
 
 #[cfg(test)]
+mod failure_tests;
+#[cfg(test)]
+mod host_tests;
+#[cfg(test)]
 mod sshd;
+#[cfg(test)]
+mod testing;
 
 #[cfg(test)]
 #[path = "lib_tests.rs"]

@@ -178,7 +178,7 @@ fn host_key_changed(said: &str, target: &Target<'_>) -> PlaceError {
         .split("Offending ")
         .nth(1)
         .and_then(|rest| rest.split(" key in ").nth(1))
-        .map(|rest| first_word(rest));
+        .map(first_word);
     let (file, line) = match entry.and_then(|entry| entry.rsplit_once(':')) {
         Some((file, line)) => (file, line),
         None => ("~/.ssh/known_hosts", "?"),
