@@ -221,15 +221,19 @@ impl Bootstrap<'_> {
         if let Some(error) = self.launcher.explain(&silence) {
             return error;
         }
-        if !silence.ended && self.answers_without_input().await {
-            return PlaceError::backend(
+        if silence.ended {
+            return unexplained(&silence);
+        }
+        match self.answers_without_input().await {
+            Ok(()) => PlaceError::backend(
                 Trouble::DoesNotStart,
                 "something reads the input that is meant for the guest, and waits for more",
                 "a start-up file of the login shell there (such as `.bashrc`) must not read from \
                  stdin unless the shell is interactive",
-            );
+            ),
+            Err(error) if error.is_transient() => error,
+            Err(_) => unexplained(&silence),
         }
-        self.explained(&silence)
     }
 
     fn explained(&self, silence: &Silence) -> PlaceError {
@@ -238,13 +242,10 @@ impl Bootstrap<'_> {
             .unwrap_or_else(|| unexplained(silence))
     }
 
-    async fn answers_without_input(&self) -> bool {
-        let Ok(nonce) = nonce() else {
-            return false;
-        };
-        self.ask(&program(script::ECHO, &[&nonce]), &nonce)
-            .await
-            .is_ok()
+    async fn answers_without_input(&self) -> Result<(), PlaceError> {
+        let nonce = nonce()?;
+        let words = program(script::ECHO, &[&nonce]);
+        self.ask(&words, &nonce).await.map(|_| ())
     }
 }
 
@@ -299,14 +300,17 @@ fn unexplained(silence: &Silence) -> PlaceError {
             message: own.to_owned(),
         };
     }
-    let message = match (
-        silence.ended,
-        silence.complaint.is_empty() && silence.said.is_empty(),
-    ) {
-        (true, true) => {
-            "the place ended our program before it could run, and said nothing".to_owned()
-        }
-        _ => format!("our program did not run: {}", silence.describe()),
+    if !silence.ended {
+        return PlaceError::backend(
+            Trouble::NoAnswer,
+            format!("the place does not answer: {}", silence.describe()),
+            "try again; look at the connection if it happens again",
+        );
+    }
+    let message = if silence.complaint.is_empty() && silence.said.is_empty() {
+        "the place ended our program before it could run, and said nothing".to_owned()
+    } else {
+        format!("our program did not run: {}", silence.describe())
     };
     PlaceError::backend(
         Trouble::DoesNotStart,

@@ -180,7 +180,7 @@ impl CommandPlace {
             let own = self.home.join("run").join("command").join(&self.key);
             folders.push(own.to_string_lossy().into_owned());
         }
-        for folder in ["/var/tmp", "/tmp", "/dev/shm", "/run"] {
+        for folder in ["/tmp", "/var/tmp", "/dev/shm", "/run"] {
             folders.push(format!("{folder}/exoshell-{}", self.key));
         }
         folders

@@ -338,6 +338,8 @@ async fn last_words(mut task: tokio::task::JoinHandle<Vec<u8>>) -> String {
 
 /// Reads what `ssh -G` prints.
 fn read_resolved(text: &str) -> Resolved {
+    // Somebody else's program on the way is a jump host as well, for whoever must explain it.
+    let set = |value: &String| value != "none";
     let value = |name: &str| {
         text.lines()
             .filter_map(|line| line.split_once(' '))
@@ -348,6 +350,8 @@ fn read_resolved(text: &str) -> Resolved {
         user: value("user").unwrap_or_default(),
         hostname: value("hostname").unwrap_or_default(),
         port: value("port").unwrap_or_default(),
-        jump: value("proxyjump").filter(|jump| jump != "none"),
+        jump: value("proxyjump")
+            .filter(set)
+            .or_else(|| value("proxycommand").filter(set)),
     }
 }

@@ -202,6 +202,9 @@ async fn a_connection_that_carries_nothing_is_given_up_and_replaced() {
     let first = connected(&place).await;
     let pid = first.info().await.unwrap().pid;
     wire.cut(true);
+    // The connection is not known to be dead yet.
+    let error = fails(&place).await;
+    assert!(error.is_transient(), "{error}");
     let noticed = tokio::time::timeout(Duration::from_secs(15), first.closed());
     noticed.await.expect("the loss is noticed");
     let error = fails(&place).await;
@@ -209,12 +212,14 @@ async fn a_connection_that_carries_nothing_is_given_up_and_replaced() {
     let error = place.open_existing().await.expect_err("nobody knows");
     assert!(error.is_transient(), "{error}");
     wire.cut(false);
+    let start = Instant::now();
     let pipe = place
         .open_existing()
         .await
         .unwrap()
         .expect("the same guest");
     assert_eq!(link(pipe).await.info().await.unwrap().pid, pid);
+    assert!(start.elapsed() < Duration::from_secs(5), "{start:?}");
 }
 
 #[tokio::test]

@@ -211,7 +211,12 @@ async fn settings_travel_as_text() {
 async fn a_command_is_three_times_as_fast_as_the_client_alone() {
     let sshd = Sshd::start();
     let place = sshd.place();
+    let start = Instant::now();
     let link = connected(&place).await;
+    println!("first use {:?}", start.elapsed());
+    let start = Instant::now();
+    connected(&place).await;
+    println!("another pipe {:?}", start.elapsed());
     let key = "warm".to_owned();
     let request = OpenSession {
         key: key.clone(),

@@ -217,7 +217,9 @@ fn first_word(text: &str) -> &str {
 }
 
 fn line_with(said: &str, sign: &str) -> String {
-    let line = said.lines().find(|line| line.contains(sign));
+    // What a session said comes on one line.
+    let mut lines = said.split(['\n', ';']);
+    let line = lines.find(|line| line.contains(sign));
     clean(line.unwrap_or(said))
 }
 
