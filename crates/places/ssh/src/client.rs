@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -103,6 +103,11 @@ impl Client {
         }
     }
 
+    /// Returns the host as it was configured.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
     /// Makes sure that there is a connection, and returns the path of its control socket.
     pub(crate) async fn ensure(&self, progress: &Progress) -> Result<String, PlaceError> {
         self.check_key()?;
@@ -128,7 +133,7 @@ impl Client {
         let words = self.words(&socket, &["-O", "exit"], None);
         // One that does not even end is replaced by whoever connects next.
         let _ = self.run(&words, LOCAL_LIMIT).await?;
-        self.masters.forget();
+        self.masters.remove(&socket);
         Ok(())
     }
 
@@ -261,7 +266,13 @@ impl Client {
         let Some(path) = position.and_then(|at| self.options.get(at + 1)) else {
             return Ok(());
         };
-        match std::fs::File::open(path) {
+        let file = match path.strip_prefix("~/") {
+            Some(rest) => std::env::home_dir().unwrap_or_default().join(rest),
+            // The client fills these in itself.
+            None if path.contains('%') || path.starts_with('~') => return Ok(()),
+            None => PathBuf::from(path),
+        };
+        match std::fs::File::open(file) {
             Ok(_) => Ok(()),
             Err(error) => Err(trouble::bad_key(
                 &format!("the key `{path}` cannot be read: {error}"),

@@ -96,10 +96,16 @@ impl Masters {
                 Sign::Dead => self.remove(&socket),
             }
         }
-        progress.step("connecting");
-        state.generation = state.generation % 9999 + 1;
+        progress.step(&format!("connecting to {}", client.host()));
+        state = State {
+            generation: state.generation % 9999 + 1,
+            failure: None,
+        };
         let socket = self.socket(state.generation);
         self.remove(&socket);
+        // Before the attempt: one that is broken off may leave a connection behind, whose socket
+        // no other one must get.
+        self.write(&state)?;
         let dialled = client.dial(&socket).await?;
         state.failure = dialled.as_ref().err().map(|said| Failure {
             at_ms: now_ms(),
@@ -113,14 +119,8 @@ impl Masters {
         }
     }
 
-    /// Removes what is left of the connection that counted.
-    pub(crate) fn forget(&self) {
-        if let Some(socket) = self.current() {
-            self.remove(&socket);
-        }
-    }
-
-    fn remove(&self, socket: &str) {
+    /// Removes what is left of a connection that has ended.
+    pub(crate) fn remove(&self, socket: &str) {
         debug_assert!(Path::new(socket).starts_with(&self.folder));
         // Usually it is not there.
         let _ = fs::remove_file(socket);

@@ -12,6 +12,9 @@ use tokio::net::UnixStream;
 /// How long a living one may take.
 const LIMIT: Duration = Duration::from_secs(3);
 
+/// How long to wait where too many are asking.
+const PAUSE: Duration = Duration::from_millis(20);
+
 const HELLO: u32 = 0x0000_0001;
 const VERSION: u32 = 4;
 const ALIVE_CHECK: u32 = 0x1000_0004;
@@ -27,17 +30,39 @@ pub(crate) enum Sign {
     Alive,
     /// Its process is gone.
     Dead,
-    /// Its process is there and does not answer.
+    /// Its process is there and does not answer, or not as it should.
     Stuck,
 }
 
 /// Asks the connection behind this socket.
 pub(crate) async fn sign_of_life(socket: &Path) -> Sign {
-    match tokio::time::timeout(LIMIT, pid_of(socket)).await {
+    let asking = async {
+        loop {
+            match pid_of(socket).await {
+                // Too many are asking at once.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                result => return result,
+            }
+        }
+    };
+    match tokio::time::timeout(LIMIT, asking).await {
         Ok(Ok(_)) => Sign::Alive,
-        Ok(Err(_)) => Sign::Dead,
-        Err(_) => Sign::Stuck,
+        Ok(Err(error)) if is_gone(&error) => Sign::Dead,
+        _ => Sign::Stuck,
     }
+}
+
+/// Tells whether nobody is behind the socket, or will be soon.
+fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        BrokenPipe, ConnectionRefused, ConnectionReset, NotADirectory, NotFound, UnexpectedEof,
+    };
+    matches!(
+        error.kind(),
+        NotFound | NotADirectory | ConnectionRefused | ConnectionReset | BrokenPipe | UnexpectedEof
+    )
 }
 
 /// Asks for the process that holds the connection.
@@ -65,3 +90,7 @@ pub(crate) async fn pid_of(socket: &Path) -> io::Result<u32> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "mux_tests.rs"]
+mod tests;
