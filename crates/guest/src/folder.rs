@@ -18,8 +18,6 @@ const LOCK: &str = "guest.lock";
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) dir: PathBuf,
-    /// Where hosts connect.
-    pub(crate) socket: UnixListener,
     lock: File,
 }
 
@@ -34,8 +32,8 @@ impl Folder {
 /// What became of the attempt to serve a folder.
 #[derive(Debug)]
 pub(crate) enum Claim {
-    /// It is ours now.
-    Ours(Folder),
+    /// It is ours now, and this is where hosts connect.
+    Ours(Folder, UnixListener),
     /// Another guest serves it.
     Served(PathBuf),
 }
@@ -71,11 +69,8 @@ fn claim(dir: &Path) -> io::Result<Claim> {
     }
     let socket = UnixListener::bind(SOCKET)?;
     socket.set_nonblocking(true)?;
-    Ok(Claim::Ours(Folder {
-        dir: dir.to_owned(),
-        socket,
-        lock,
-    }))
+    let dir = dir.to_owned();
+    Ok(Claim::Ours(Folder { dir, lock }, socket))
 }
 
 /// Enters a folder that is private to this user.

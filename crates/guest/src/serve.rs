@@ -41,7 +41,14 @@ pub(crate) struct Settings {
 pub(crate) fn start(settings: &Settings) -> io::Result<()> {
     let ready = exoshell_process::fork_daemon()?;
     match claimed(settings, &ready)? {
-        Claim::Ours(folder) => daemon(settings, folder, None, ready),
+        Claim::Ours(folder, socket) => {
+            let parts = Parts {
+                socket,
+                stop: None,
+                ready,
+            };
+            daemon(settings, folder, parts)
+        }
         // That is all the caller wants.
         Claim::Served(_) => Ok(()),
     }
@@ -56,7 +63,14 @@ pub(crate) fn init(settings: &Settings) -> io::Result<i32> {
         let served = rustix::io::dup(rustix::stdio::stderr())
             .map_err(io::Error::from)
             .and_then(|ready| match claimed(settings, &ready)? {
-                Claim::Ours(folder) => daemon(settings, folder, Some(stop), ready),
+                Claim::Ours(folder, socket) => {
+                    let parts = Parts {
+                        socket,
+                        stop: Some(stop),
+                        ready,
+                    };
+                    daemon(settings, folder, parts)
+                }
                 Claim::Served(dir) => {
                     let error = format!("another guest serves `{}`", dir.display());
                     complain(&ready, &error);
@@ -77,15 +91,20 @@ fn claimed(settings: &Settings, ready: &OwnedFd) -> io::Result<Claim> {
     claim_first(&settings.dirs).inspect_err(|error| complain(ready, error))
 }
 
-/// Serves a folder until nothing is left to guard, or until `stop` ends.
-fn daemon(
-    settings: &Settings,
-    folder: Folder,
+/// What connects a daemon with others.
+struct Parts {
+    /// Where hosts connect.
+    socket: std::os::unix::net::UnixListener,
+    /// Ends when the daemon shall.
     stop: Option<OwnedFd>,
+    /// Where a failed start is told; its end says that it worked.
     ready: OwnedFd,
-) -> io::Result<()> {
-    let spawner = prepare().inspect_err(|error| complain(&ready, error));
-    let result = spawner.and_then(|spawner| run(settings, &folder, spawner, stop, ready));
+}
+
+/// Serves a folder until nothing is left to guard, or until it is told to stop.
+fn daemon(settings: &Settings, folder: Folder, parts: Parts) -> io::Result<()> {
+    let spawner = prepare().inspect_err(|error| complain(&parts.ready, error));
+    let result = spawner.and_then(|spawner| run(settings, &folder, spawner, parts));
     folder.leave();
     result
 }
@@ -122,13 +141,7 @@ fn silence() -> io::Result<()> {
     Ok(())
 }
 
-fn run(
-    settings: &Settings,
-    folder: &Folder,
-    spawner: Spawner,
-    stop: Option<OwnedFd>,
-    ready: OwnedFd,
-) -> io::Result<()> {
+fn run(settings: &Settings, folder: &Folder, spawner: Spawner, parts: Parts) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -141,12 +154,13 @@ fn run(
         };
         let guest = Guest::new(folder.dir.clone(), spawner, settings.home.clone(), limits)?;
         let guest = Arc::new(guest);
-        let listener = UnixListener::from_std(folder.socket.try_clone()?)?;
-        drop(ready);
+        // It ends before the connections do: a host that sees its own end finds nobody listening.
+        let listener = UnixListener::from_std(parts.socket)?;
+        drop(parts.ready);
         tokio::select! {
             () = accept_all(&guest, &listener) => {}
             () = guest.keep_house() => {}
-            () = stopped(&guest, stop) => {}
+            () = stopped(&guest, parts.stop) => {}
             // Without a spawner nothing can be started or ended any more. The supervisors see
             // our end and clear up; the next host starts a new guest.
             _ = spawner_gone.readable() => {}

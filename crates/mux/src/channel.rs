@@ -150,7 +150,11 @@ impl Drop for Channel {
         if lane.asking && !lane.ended_there {
             // What was still to be sent is of no use to work that is being cancelled.
             lane.clear_out();
-            state.cancel(id);
+            // A connection that was lost cancels nothing: the work may be taken up again over
+            // another one, and a cancel that still got through would end it.
+            if matches!(state.closed, None | Some(CloseReason::Dropped)) {
+                state.cancel(id);
+            }
         } else if !lane.asking && !lane.ended_here {
             lane.ended_here = true;
             lane.out

@@ -453,3 +453,16 @@ async fn a_close_between_threads_wakes_every_waiter() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_connection_cancels_nothing() {
+    let (host, _incoming, mut peer) = connect_to_peer(64 * KIB, Role::Host, Options::default());
+    let mut asking = host.open(b"ask".to_vec()).unwrap();
+    peer.expect(Kind::Request, 1).await;
+    // In a task of its own it learns of the end, and lets go, before the writer does.
+    let owner = tokio::spawn(async move { asking.receive().await });
+    settle().await;
+    peer.send(Kind::Request, 0, 1, b"against the rules").await;
+    assert!(within(owner).await.unwrap().is_err());
+    assert_eq!(within(peer.try_next()).await, None);
+}

@@ -128,6 +128,7 @@ fn fields_of_the_future_are_ignored_and_missing_optional_ones_have_defaults() {
             required: Vec::new(),
             linger: true,
             max_warm_shells: None,
+            heartbeat_ms: None,
         }
     );
 }
@@ -218,6 +219,7 @@ fn a_guest_accepts_a_host_whose_versions_and_needs_it_meets() {
         required: required.iter().map(ToString::to_string).collect(),
         linger: true,
         max_warm_shells: None,
+        heartbeat_ms: None,
     };
     let version = |min, max| HelloError::Version {
         min,

@@ -182,6 +182,7 @@ pub(crate) fn hello() -> HostHello {
         required: Vec::new(),
         linger: true,
         max_warm_shells: None,
+        heartbeat_ms: None,
     }
 }
 

@@ -6,3 +6,5 @@ mod command_line;
 mod host;
 #[cfg(test)]
 mod init;
+#[cfg(test)]
+mod resume;

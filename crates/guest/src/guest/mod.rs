@@ -1,8 +1,10 @@
 //! What one guest holds, shared by all of its connections.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+mod held;
+mod table;
+
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,21 +14,19 @@ use exoshell_wire::{
 };
 use tokio::sync::{Notify, OnceCell};
 
+use crate::exec::resume::Resumable;
+use crate::process::Shared;
 use crate::process::journal::Journal;
-use crate::process::{ProcessTable, Shared};
 use crate::session::state::ShellState;
 use crate::session::{Session, SessionCell};
 use crate::shell::{Shells, Start, find_shells};
 use crate::tree::Tree;
-
-/// How many warm shells stand ready when the host does not say.
-const DEFAULT_WARM: u32 = 64;
-
-/// How many ids of past commands are remembered, so that none runs twice.
-const REMEMBERED_IDS: usize = 4096;
+pub(crate) use held::{Asked, Connected, RunGuard};
+pub(crate) use table::Limits;
+use table::{Running, Table};
 
 /// What this guest can do beyond the base protocol.
-const CAPABILITIES: &[&str] = &[];
+const CAPABILITIES: &[&str] = &["resume"];
 
 /// How often leases and lives are looked at while something is held.
 const TICK: Duration = Duration::from_secs(5);
@@ -53,50 +53,6 @@ pub(crate) struct Guest {
     changed: Notify,
 }
 
-/// When the guest ends by itself.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    /// After this long with nobody connected and nothing to guard.
-    pub(crate) exit_after: Duration,
-    /// After this long with nothing to do, whoever is connected.
-    pub(crate) idle: Option<Duration>,
-}
-
-#[derive(Debug)]
-struct Table {
-    sessions: HashMap<String, Arc<SessionCell>>,
-    runs: HashMap<String, Running>,
-    processes: ProcessTable,
-    past_ids: HashSet<String>,
-    past_order: VecDeque<String>,
-    connections: u32,
-    /// Since when nobody is connected.
-    alone_since: Instant,
-    /// How many requests are being answered.
-    requests: u32,
-    /// When there was something to do last.
-    busy_at: Instant,
-    linger: bool,
-    max_warm: u32,
-    stopping: bool,
-}
-
-/// A command that runs now.
-#[derive(Debug, Clone)]
-struct Running {
-    session: Option<String>,
-    tree: Tree,
-    ended: Arc<AtomicBool>,
-}
-
-impl Running {
-    /// Marks it as ended from outside, and returns what is to be ended.
-    fn end(&self) -> Tree {
-        self.ended.store(true, Ordering::Relaxed);
-        self.tree.clone()
-    }
-}
-
 impl Guest {
     /// Builds a guest around a spawner that was forked before any thread existed.
     pub(crate) fn new(
@@ -119,20 +75,7 @@ impl Guest {
             spawner,
             shells,
             baseline: OnceCell::new(),
-            table: Mutex::new(Table {
-                sessions: HashMap::new(),
-                runs: HashMap::new(),
-                processes: ProcessTable::default(),
-                past_ids: HashSet::new(),
-                past_order: VecDeque::new(),
-                connections: 0,
-                alone_since: Instant::now(),
-                requests: 0,
-                busy_at: Instant::now(),
-                linger: true,
-                max_warm: DEFAULT_WARM,
-                stopping: false,
-            }),
+            table: Mutex::new(Table::new()),
             journal: Journal::new(),
             changed: Notify::new(),
         })
@@ -238,20 +181,23 @@ impl Guest {
 
     /// Takes a command's id; fails if it was used before.
     pub(crate) fn claim_id(&self, id: &str) -> Result<(), Failure> {
-        let mut table = self.table();
-        if !table.past_ids.insert(id.to_owned()) {
-            return Err(Failure::new(
-                FailureKind::Duplicate,
-                format!("the command `{id}` was started before; it is not run twice"),
-            ));
+        if self.table().claim_id(id) {
+            return Ok(());
         }
-        table.past_order.push_back(id.to_owned());
-        if table.past_order.len() > REMEMBERED_IDS
-            && let Some(oldest) = table.past_order.pop_front()
-        {
-            table.past_ids.remove(&oldest);
-        }
-        Ok(())
+        Err(Failure::new(
+            FailureKind::Duplicate,
+            format!("the command `{id}` was started before; it is not run twice"),
+        ))
+    }
+
+    /// Tells whether a command of this id was started before.
+    pub(crate) fn was_claimed(&self, id: &str) -> bool {
+        self.table().past_ids.contains(id)
+    }
+
+    /// Looks at, or changes, what can be taken up again.
+    pub(crate) fn resumable<T>(&self, look: impl FnOnce(&mut Resumable) -> T) -> T {
+        look(&mut self.table().resumable)
     }
 
     /// Lists a command as running for as long as the result is held.
@@ -470,56 +416,6 @@ impl Guest {
     }
 }
 
-impl Table {
-    /// Gives up what is over its time.
-    fn forget_old(&mut self, now: Instant) {
-        self.processes.forget_old();
-        let Self {
-            sessions,
-            processes,
-            ..
-        } = self;
-        sessions.retain(|_, cell| {
-            let Some(session) = cell.get() else {
-                return true;
-            };
-            if session.shell_expires().is_some_and(|at| at <= now) {
-                session.drop_shell();
-            }
-            let over = session.expires().is_some_and(|at| at <= now)
-                && !processes.session_lives(&session.key);
-            if over {
-                session.end();
-            }
-            !over
-        });
-    }
-
-    /// Tells whether there was nothing to do for this long, whoever is connected.
-    fn is_idle(&mut self, limit: Option<Duration>) -> bool {
-        let Some(limit) = limit else {
-            return false;
-        };
-        if self.requests > 0 || !self.runs.is_empty() || self.processes.has_living() {
-            self.busy_at = Instant::now();
-        }
-        self.busy_at.elapsed() >= limit
-    }
-
-    /// Tells whether nobody is connected and nothing is left to guard.
-    fn is_alone(&self, limit: Duration) -> bool {
-        if self.connections > 0 || !self.runs.is_empty() {
-            return false;
-        }
-        if !self.linger {
-            return true;
-        }
-        self.sessions.is_empty()
-            && !self.processes.has_living()
-            && self.alone_since.elapsed() >= limit
-    }
-}
-
 async fn kill_all(trees: Vec<Tree>, grace_ms: u64) {
     let tasks: Vec<_> = trees
         .into_iter()
@@ -531,54 +427,6 @@ async fn kill_all(trees: Vec<Tree>, grace_ms: u64) {
         .collect();
     for task in tasks {
         let _ = task.await;
-    }
-}
-
-/// Counts as a connection while held.
-#[derive(Debug)]
-pub(crate) struct Connected(Arc<Guest>);
-
-impl Drop for Connected {
-    fn drop(&mut self) {
-        let mut table = self.0.table();
-        table.connections = table.connections.saturating_sub(1);
-        table.alone_since = Instant::now();
-        drop(table);
-        self.0.changed.notify_one();
-    }
-}
-
-/// Counts as a request while held.
-#[derive(Debug)]
-pub(crate) struct Asked(Arc<Guest>);
-
-impl Drop for Asked {
-    fn drop(&mut self) {
-        let mut table = self.0.table();
-        table.requests = table.requests.saturating_sub(1);
-        table.busy_at = Instant::now();
-    }
-}
-
-/// Lists a command as running while held.
-#[derive(Debug)]
-pub(crate) struct RunGuard {
-    ended: Arc<AtomicBool>,
-    guest: Arc<Guest>,
-    id: String,
-}
-
-impl RunGuard {
-    /// Tells whether the command was ended from outside: with its session, or with the guest.
-    pub(crate) fn was_ended(&self) -> bool {
-        self.ended.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for RunGuard {
-    fn drop(&mut self) {
-        self.guest.table().runs.remove(&self.id);
-        self.guest.changed.notify_one();
     }
 }
 
