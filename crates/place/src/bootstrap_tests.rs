@@ -60,6 +60,10 @@ impl Cell {
 
     async fn open(&self) -> Result<Link, PlaceError> {
         let pipe = self.bootstrap().open(&Progress::default()).await?;
+        Self::greet(pipe).await
+    }
+
+    async fn greet(pipe: Pipe) -> Result<Link, PlaceError> {
         let options = LinkOptions {
             build: "test".to_owned(),
             linger: false,
@@ -198,6 +202,23 @@ async fn programs_that_nobody_used_for_a_month_are_removed() {
     assert!(!folder.join("0123456789abcdef").exists());
     assert!(folder.join("fedcba9876543210").exists());
     assert!(folder.join("kept").exists());
+}
+
+#[tokio::test]
+async fn a_folder_may_have_any_name() {
+    let cell = Cell::new();
+    let name = "it's \"my\" $folder * `x` \\";
+    let folder = format!("/srv/{name}");
+    let bootstrap = Bootstrap {
+        folder: Some(&folder),
+        ..cell.bootstrap()
+    };
+    let pipe = bootstrap.open(&Progress::default()).await.unwrap();
+    assert_eq!(bootstrap.likely_folder().await.unwrap(), folder);
+    let inside = cell.root.path().join(name);
+    let program = inside.join(bundle::embedded().folder_name());
+    assert!(program.join(bundle::FILE_NAME).exists());
+    Cell::greet(pipe).await.unwrap().shut_down().await.unwrap();
 }
 
 #[tokio::test]

@@ -4,13 +4,12 @@
 //! beginning of a command line (`kubectl exec -i pod --`, `chroot DIR`) through which the guest is
 //! put into the place first.
 
+mod run;
 mod template;
 
 use std::fs::DirBuilder;
-use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::time::Duration;
 
 use exoshell_place::bootstrap::{Bootstrap, Launcher, command_line};
@@ -21,15 +20,12 @@ use exoshell_place::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::Command;
 
-use template::{GUEST, Template};
+use run::{no_program, run_to_end};
+use template::Template;
 
 /// How long a guest may take to announce itself.
 const ANNOUNCE_LIMIT: Duration = Duration::from_secs(30);
-
-/// How long the commands that put a file or remove a place may take.
-const COMMAND_LIMIT: Duration = Duration::from_secs(300);
 
 /// How long a look may take.
 const LOOK_LIMIT: Duration = Duration::from_secs(20);
@@ -399,55 +395,6 @@ fn broken(name: &str, error: &PlaceError) -> Check {
         error.to_string(),
         remedy.unwrap_or_else(|| "run the command by hand".to_owned()),
     )
-}
-
-fn no_program(words: &[String], error: &io::Error) -> PlaceError {
-    let program = words.first().map_or(GUEST, String::as_str);
-    PlaceError::backend(
-        Trouble::NoProgram,
-        format!("`{program}` cannot be run: {error}"),
-        "install it, or write its whole path into the template",
-    )
-}
-
-/// Runs a command of this machine and expects it to succeed.
-async fn run_to_end(words: &[String]) -> Result<(), PlaceError> {
-    let [program, arguments @ ..] = words else {
-        return Ok(());
-    };
-    let child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| no_program(words, &error))?;
-    let line = command_line(words);
-    let ended = match tokio::time::timeout(COMMAND_LIMIT, child.wait_with_output()).await {
-        Ok(Ok(ended)) => ended,
-        Ok(Err(error)) => return Err(no_program(words, &error)),
-        Err(_) => {
-            return Err(PlaceError::backend(
-                Trouble::TooSlow,
-                format!("`{line}` took over {} s", COMMAND_LIMIT.as_secs()),
-                "run it by hand and see what it waits for",
-            ));
-        }
-    };
-    if ended.status.success() {
-        return Ok(());
-    }
-    let said: String = String::from_utf8_lossy(&ended.stderr)
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(500)
-        .collect();
-    Err(PlaceError::backend(
-        Trouble::DoesNotStart,
-        format!("`{line}` failed ({}): `{}`", ended.status, said.trim()),
-        "run it by hand and mend it; it must succeed",
-    ))
 }
 
 /// Names something with 16 hexadecimal digits.

@@ -1,7 +1,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Stdio};
 
 use exoshell_place::{CheckOutcome, ExecEvent, Link, LinkOptions};
 use exoshell_wire::{Exec, SessionRef, stream};

@@ -1,5 +1,6 @@
 //! Hosts as they are: start-up files, shells, folders.
 
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use exoshell_place::{CheckOutcome, Place as _, PlaceError, Trouble, bundle};
@@ -201,9 +202,12 @@ async fn a_damaged_guest_is_replaced() {
         .path("home/.cache/exoshell")
         .join(bundle::embedded().folder_name())
         .join("exoshell-guest");
-    let user = || std::os::unix::fs::chown(&file, Some(12345), Some(12345)).unwrap();
-    std::fs::write(&file, b"\x7fELF and nothing else").unwrap();
-    user();
+    // Renamed into place: the old guest may not have ended yet.
+    let broken = file.with_extension("broken");
+    std::fs::write(&broken, b"\x7fELF and nothing else").unwrap();
+    std::fs::set_permissions(&broken, PermissionsExt::from_mode(0o700)).unwrap();
+    std::os::unix::fs::chown(&broken, Some(12345), Some(12345)).unwrap();
+    std::fs::rename(&broken, &file).unwrap();
     let link = connected(&place).await;
     assert_eq!(run(&link, "echo ok").await.1, "ok\n");
 }
