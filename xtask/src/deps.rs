@@ -25,7 +25,10 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
         "exoshell-place-local",
         &["exoshell-place", "exoshell-process", "exoshell-wire"],
     ),
-    ("exoshell-place-docker", &["exoshell-place"]),
+    (
+        "exoshell-place-docker",
+        &["exoshell-place", "exoshell-wire"],
+    ),
     ("exoshell-place-apptainer", &["exoshell-place"]),
     ("exoshell-place-ssh", &["exoshell-place"]),
     ("exoshell-place-modal", &["exoshell-place"]),
@@ -61,7 +64,6 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
 const PLANNED: &[&str] = &[
     "exoshell-files",
     "exoshell-guard",
-    "exoshell-place-docker",
     "exoshell-place-apptainer",
     "exoshell-place-ssh",
     "exoshell-place-modal",

@@ -1,0 +1,517 @@
+//! A container as a place.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use exoshell_place::bundle::{self, GuestBinary};
+use exoshell_place::{
+    Check, Facts, Launched, Life, Link, LinkOptions, Pipe, Place, PlaceError, PlaceFuture,
+    Progress, Trouble,
+};
+use exoshell_wire::Processes;
+use rustix::fs::FlockOperation;
+
+use crate::adopt;
+use crate::create::{self, NO_GUEST};
+use crate::engine::{self, Engine};
+use crate::orphans::is_orphan;
+use crate::pipe::{Attached, Call, attach};
+use crate::plan::{GUEST, GUEST_DIRS};
+use crate::records::{Container, label};
+use crate::report;
+use crate::settings::{DockerSettings, hash};
+
+/// How long a command may outlive a lost pipe.
+const LEASE: Duration = Duration::from_secs(60);
+
+/// How often the guest is asked for a sign of life: an engine can stall without closing a pipe.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// How often a place that vanishes under us is made again before we give up.
+const MAX_TRIES: usize = 4;
+
+/// A container of Docker or Podman, as a place.
+#[derive(Debug, Clone)]
+pub struct DockerPlace {
+    pub(crate) settings: DockerSettings,
+    pub(crate) home: PathBuf,
+    pub(crate) task: String,
+    /// What this process found out; clones share it.
+    known: Arc<Mutex<Known>>,
+}
+
+/// What is remembered of the container in use.
+#[derive(Debug, Default)]
+struct Known {
+    container: Option<String>,
+    notes: Vec<String>,
+}
+
+/// How a container that can be used came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Running,
+    Started,
+    Created,
+}
+
+impl DockerPlace {
+    /// Describes the container of a task. Touches nothing; the task's name only ends up in labels
+    /// and names.
+    pub fn new(
+        settings: DockerSettings,
+        home: impl Into<PathBuf>,
+        task: impl Into<String>,
+    ) -> Self {
+        Self {
+            settings,
+            home: home.into(),
+            task: task.into(),
+            known: Arc::default(),
+        }
+    }
+
+    /// Returns the name that tells this task's containers from all others.
+    pub(crate) fn task_id(&self) -> String {
+        hash(self.task.as_bytes(), 16)
+    }
+
+    /// Returns whose containers these are.
+    pub(crate) fn profile(&self) -> String {
+        self.settings.profile_label(&self.home)
+    }
+
+    /// Puts the guest on this machine, for mounting or copying.
+    pub(crate) fn install(&self, binary: &GuestBinary) -> Result<PathBuf, PlaceError> {
+        let dir = self.home.join("guest");
+        self.make_folder(&dir)?;
+        Ok(bundle::install(binary, &dir)?)
+    }
+
+    fn make_folder(&self, dir: &std::path::Path) -> Result<(), PlaceError> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+        made.map_err(|source| self.setup(&format!("cannot create `{}`", dir.display()), source))
+    }
+
+    fn setup(&self, action: &str, source: io::Error) -> PlaceError {
+        PlaceError::Setup {
+            action: action.to_owned(),
+            source,
+            hint: format!(
+                "set `EXOSHELL_HOME` to a folder that you can write (it is `{}`)",
+                self.home.display()
+            ),
+        }
+    }
+
+    fn note(&self, note: impl Into<String>) {
+        let note = note.into();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.notes.contains(&note) {
+            known.notes.push(note);
+        }
+    }
+
+    fn remember(&self, container: Option<&str>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.container = container.map(str::to_owned);
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.notes.clone()
+    }
+
+    fn current(&self) -> Option<String> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.container.clone()
+    }
+
+    /// Lists this task's containers: running first, then the newest.
+    async fn containers(&self, engine: &Engine) -> Result<Vec<Container>, PlaceError> {
+        let labels = [
+            format!("{}=1", label::PRODUCT),
+            format!("{}={}", label::PROFILE, self.profile()),
+            format!("{}={}", label::TASK_ID, self.task_id()),
+        ];
+        let mut found = engine.list(&labels).await?;
+        found.sort_by_key(|container| (!container.is_running(), -container.created.unwrap_or(0)));
+        Ok(found)
+    }
+
+    /// Takes the lock that lets one host process at a time prepare this task's container.
+    async fn lock(&self, progress: &Progress) -> Result<fs::File, PlaceError> {
+        let dir = self.home.join("docker");
+        self.make_folder(&dir)?;
+        let path = dir.join(format!("{}.lock", self.task_id()));
+        let failed =
+            |source: io::Error| self.setup(&format!("cannot lock `{}`", path.display()), source);
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK) => {}
+            Err(errno) => return Err(failed(errno.into())),
+        }
+        progress.step("waiting for another process that prepares the same container");
+        let locked = tokio::task::spawn_blocking(move || {
+            rustix::fs::flock(&file, FlockOperation::LockExclusive).map(|()| file)
+        });
+        match locked.await {
+            Ok(Ok(file)) => Ok(file),
+            Ok(Err(errno)) => Err(failed(errno.into())),
+            Err(error) => Err(PlaceError::Nonsense(error.to_string())),
+        }
+    }
+
+    /// Returns a container that should run: one that is there, or a new one.
+    async fn provision(
+        &self,
+        engine: &Engine,
+        progress: &Progress,
+    ) -> Result<(Container, Origin), PlaceError> {
+        let lock = self.lock(progress).await?;
+        for container in self.containers(engine).await? {
+            let changes = self.changes(&container);
+            if !changes.is_empty() {
+                self.replace(engine, &container, &changes).await?;
+                continue;
+            }
+            match container.state.as_str() {
+                "running" => return Ok((container, Origin::Running)),
+                "paused" => return Err(paused(engine, &container)),
+                _ => {}
+            }
+            progress.step("starting the container again");
+            match create::start(engine, &container).await {
+                Ok(()) => return Ok((container, Origin::Started)),
+                Err(error) if is_final(&error) => return Err(error),
+                Err(error) => {
+                    self.note(format!("the old container was replaced: {error}"));
+                    create::remove(engine, &container).await?;
+                }
+            }
+        }
+        let made = create::create(self, engine, progress).await?;
+        drop(lock);
+        for note in made.notes {
+            self.note(note);
+        }
+        Ok((made.container, Origin::Created))
+    }
+
+    /// Names the settings in which a container differs from what is wanted.
+    fn changes(&self, container: &Container) -> Vec<&'static str> {
+        if container.label(label::CONFIG) == self.settings.config_hash() {
+            return Vec::new();
+        }
+        let mut changes: Vec<&'static str> = self
+            .settings
+            .shape()
+            .into_iter()
+            .filter(|(name, value)| container.label(&format!("{}.{name}", label::CONFIG)) != value)
+            .map(|(name, _)| name)
+            .collect();
+        if changes.is_empty() {
+            changes.push("version");
+        }
+        changes
+    }
+
+    /// Removes a container with other settings, unless something runs in it.
+    async fn replace(
+        &self,
+        engine: &Engine,
+        container: &Container,
+        changes: &[&'static str],
+    ) -> Result<(), PlaceError> {
+        let what = changes.join(", ");
+        if container.is_running() && self.is_busy(engine, container).await? {
+            return Err(PlaceError::backend(
+                Trouble::OtherSettings,
+                format!(
+                    "the container {} of this task was made with other settings ({what}), and \
+                     something runs in it",
+                    container.short_id()
+                ),
+                "end what runs there, set the settings back, or remove the place with `exoshell \
+                 places rm`",
+            ));
+        }
+        create::remove(engine, container).await?;
+        self.note(format!(
+            "the container {} was replaced because its settings changed: {what}",
+            container.short_id()
+        ));
+        Ok(())
+    }
+
+    /// Asks the guest whether anything runs in a container.
+    async fn is_busy(&self, engine: &Engine, container: &Container) -> Result<bool, PlaceError> {
+        let pipe = match attach(engine, &container.id, own_call()).await? {
+            Attached::Pipe(pipe) => *pipe,
+            Attached::Stopped | Attached::Without(_) => return Ok(false),
+        };
+        let options = LinkOptions {
+            build: env!("CARGO_PKG_VERSION").to_owned(),
+            linger: true,
+            max_warm_shells: 64,
+            heartbeat: None,
+        };
+        let link = Link::open(pipe, &options).await?;
+        let info = link.info().await?;
+        let everything = Processes {
+            id: None,
+            session: None,
+        };
+        let processes = link.processes(everything).await?;
+        Ok(!info.leftovers.is_empty()
+            || info.sessions.iter().any(|session| session.running > 0)
+            || processes
+                .iter()
+                .any(|process| process.ended_ago_ms.is_none()))
+    }
+
+    async fn open_own(&self, progress: &Progress) -> Result<Pipe, PlaceError> {
+        let engine = engine::find(&self.settings).await?;
+        for _ in 0..MAX_TRIES {
+            let (container, origin) = self.provision(&engine, progress).await?;
+            self.remember(Some(&container.id));
+            if container.label(label::GUEST) == NO_GUEST {
+                return Err(PlaceError::NoGuest {
+                    why: format!(
+                        "the image `{}` is for another platform, or allows no programs of ours",
+                        self.settings.image
+                    ),
+                });
+            }
+            let ended = match attach(&engine, &container.id, own_call()).await? {
+                Attached::Pipe(pipe) => return Ok(*pipe),
+                Attached::Stopped => true,
+                Attached::Without(_) => false,
+            };
+            self.remember(None);
+            match origin {
+                // It ended between our look and our call.
+                Origin::Running if ended => {}
+                Origin::Running | Origin::Started => {
+                    self.note(format!(
+                        "the container {} was replaced: its guest did not answer",
+                        container.short_id()
+                    ));
+                    self.discard(&engine, &container).await?;
+                }
+                Origin::Created => {
+                    let error = create::post_mortem(&engine, &container).await;
+                    self.discard(&engine, &container).await?;
+                    return Err(error);
+                }
+            }
+        }
+        Err(PlaceError::backend(
+            Trouble::DoesNotStart,
+            "the container ends again and again while it is being used",
+            "see whether something else on this machine stops or removes containers",
+        ))
+    }
+
+    /// Removes a container that turned out to be useless, as it is now.
+    async fn discard(&self, engine: &Engine, container: &Container) -> Result<(), PlaceError> {
+        match engine.container(&container.id).await? {
+            Some(container) => create::remove(engine, &container).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn open_existing_own(&self) -> Result<Option<Pipe>, PlaceError> {
+        let engine = engine::find(&self.settings).await?;
+        for container in self.containers(&engine).await? {
+            if !container.is_running() {
+                continue;
+            }
+            match attach(&engine, &container.id, own_call()).await? {
+                Attached::Pipe(pipe) => {
+                    self.remember(Some(&container.id));
+                    return Ok(Some(*pipe));
+                }
+                Attached::Stopped | Attached::Without(_) => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Finds the container that commands run in now, without making one.
+    async fn find(&self, engine: &Engine) -> Result<Option<Container>, PlaceError> {
+        if let Some(name) = &self.settings.container {
+            crate::plan::check_container(name)?;
+            return engine.container(name).await;
+        }
+        if let Some(id) = self.current()
+            && let Some(container) = engine.container(&id).await?
+        {
+            return Ok(Some(container));
+        }
+        Ok(self.containers(engine).await?.into_iter().next())
+    }
+
+    async fn facts(&self) -> Result<Facts, PlaceError> {
+        let engine = engine::find(&self.settings).await?;
+        let notes = self.notes();
+        Ok(match self.find(&engine).await? {
+            Some(container) => Facts {
+                id: Some(container.short_id().to_owned()),
+                image: Some(container.image.clone()),
+                state: Some(container.state.clone()),
+                unenforced: container.unenforced(),
+                notes,
+            },
+            None => Facts {
+                image: (self.settings.container.is_none()).then(|| self.settings.image.clone()),
+                notes,
+                ..Facts::default()
+            },
+        })
+    }
+
+    async fn sweep_orphans(&self) -> Result<(), PlaceError> {
+        let engine = engine::find(&self.settings).await?;
+        let profile = self.profile();
+        let labels = [
+            format!("{}=1", label::PRODUCT),
+            format!("{}={profile}", label::PROFILE),
+        ];
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        for container in engine.list(&labels).await? {
+            if is_orphan(&container, now, self.settings.lifetime, &profile) {
+                // One that was started meanwhile is refused by the engine, and lives.
+                let _ = create::remove_ended(&engine, &container).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn destroy_own(&self) -> Result<(), PlaceError> {
+        let engine = engine::find(&self.settings).await?;
+        let lock = self.lock(&Progress::default()).await?;
+        for container in self.containers(&engine).await? {
+            create::remove(&engine, &container).await?;
+        }
+        self.remember(None);
+        drop(lock);
+        Ok(())
+    }
+}
+
+/// Calls the guest of a container that we made.
+const fn own_call() -> Call<'static> {
+    Call {
+        guest: GUEST,
+        dirs: GUEST_DIRS,
+        existing: true,
+    }
+}
+
+/// Tells whether a failed start says nothing about the container itself.
+fn is_final(error: &PlaceError) -> bool {
+    !matches!(
+        error.trouble(),
+        Some(
+            Trouble::DoesNotStart
+                | Trouble::BadSetting
+                | Trouble::NoContainer
+                | Trouble::NoImage
+                | Trouble::TooSlow
+        )
+    )
+}
+
+fn paused(engine: &Engine, container: &Container) -> PlaceError {
+    let id = container.short_id();
+    PlaceError::backend(
+        Trouble::DoesNotStart,
+        format!("the container {id} is paused"),
+        format!("continue it with `{} unpause {id}`", engine.name()),
+    )
+}
+
+impl Place for DockerPlace {
+    fn backend(&self) -> &'static str {
+        "docker"
+    }
+
+    fn life(&self) -> Life {
+        Life {
+            lease: LEASE,
+            heartbeat: Some(HEARTBEAT),
+            linger: self.settings.persist_across_processes || self.settings.container.is_some(),
+            session: None,
+        }
+    }
+
+    fn open<'a>(&'a self, progress: &'a Progress) -> PlaceFuture<'a, Pipe> {
+        Box::pin(async move {
+            match &self.settings.container {
+                Some(name) => adopt::open(self, name, progress).await,
+                None => self.open_own(progress).await,
+            }
+        })
+    }
+
+    fn open_existing(&self) -> PlaceFuture<'_, Option<Pipe>> {
+        Box::pin(async move {
+            match &self.settings.container {
+                Some(name) => adopt::open_existing(self, name).await,
+                None => self.open_existing_own().await,
+            }
+        })
+    }
+
+    fn launch<'a>(&'a self, words: &'a [String]) -> PlaceFuture<'a, Launched> {
+        Box::pin(async move {
+            let engine = engine::find(&self.settings).await?;
+            match self.find(&engine).await? {
+                Some(container) if container.is_running() => {
+                    engine.exec(&container.id, words).await
+                }
+                _ => Err(PlaceError::backend(
+                    Trouble::NoContainer,
+                    "the container of this task does not run",
+                    "use the task again, which makes a new one",
+                )),
+            }
+        })
+    }
+
+    fn inspect(&self) -> PlaceFuture<'_, Facts> {
+        Box::pin(self.facts())
+    }
+
+    fn sweep(&self) -> PlaceFuture<'_, ()> {
+        Box::pin(self.sweep_orphans())
+    }
+
+    fn destroy(&self) -> PlaceFuture<'_, ()> {
+        Box::pin(async move {
+            match &self.settings.container {
+                Some(name) => adopt::leave(self, name).await,
+                None => self.destroy_own().await,
+            }
+        })
+    }
+
+    fn check(&self) -> PlaceFuture<'_, Vec<Check>> {
+        Box::pin(async move { Ok(report::checks(&self.settings).await) })
+    }
+}

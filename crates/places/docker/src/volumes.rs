@@ -1,0 +1,128 @@
+//! Volumes as people write them.
+
+use std::path::Path;
+
+/// A volume that makes sense.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Volume {
+    /// The word for the client.
+    pub(crate) word: String,
+    /// Where it appears in the container.
+    pub(crate) target: String,
+}
+
+/// Reads `source:target[:options]`; says what is wrong with anything else.
+pub(crate) fn read(entry: &str, home: Option<&Path>) -> Result<Volume, String> {
+    let wrong = |why: &str| Err(format!("the volume `{}` is skipped: {why}", shown(entry)));
+    if entry.chars().any(char::is_control) {
+        return wrong("it contains control characters");
+    }
+    let parts: Vec<&str> = entry.split(':').collect();
+    let (source, target, options) = match parts.as_slice() {
+        [_] => return wrong("it has no colon; write `source:target`"),
+        [source, target] => (*source, *target, None),
+        [source, target, options] => (*source, *target, Some(*options)),
+        _ => return wrong("it has too many colons"),
+    };
+    if source.is_empty() || target.is_empty() {
+        return wrong("one side of the colon is empty");
+    }
+    if !target.starts_with('/') {
+        return wrong("its target is not an absolute path");
+    }
+    let source = match (source.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest).display().to_string(),
+        _ => source.to_owned(),
+    };
+    if !source.starts_with('/') && !is_name(&source) {
+        return wrong("its source is neither an absolute path nor the name of a volume");
+    }
+    let word = match options {
+        None => format!("{source}:{target}"),
+        Some(options) if is_options(options) => format!("{source}:{target}:{options}"),
+        Some(_) => return wrong("its options make no sense"),
+    };
+    Ok(Volume {
+        word,
+        target: normal(target),
+    })
+}
+
+/// Returns the targets of mounts that the client's extra words ask for.
+pub(crate) fn targets_of(words: &[String]) -> Vec<String> {
+    let mut targets = Vec::new();
+    let mut previous = "";
+    for word in words {
+        let (flag, value) = match word.split_once('=') {
+            Some((flag @ ("--volume" | "-v" | "--tmpfs" | "--mount"), value)) => (flag, value),
+            _ => (previous, word.as_str()),
+        };
+        let target = match flag {
+            "-v" | "--volume" => value.split(':').nth(1).or(Some(value)),
+            "--tmpfs" => value.split(':').next(),
+            "--mount" => value.split(',').find_map(|part| {
+                let (name, path) = part.split_once('=')?;
+                matches!(name, "target" | "dst" | "destination").then_some(path)
+            }),
+            _ => None,
+        };
+        targets.extend(target.map(normal));
+        previous = word;
+    }
+    targets
+}
+
+/// Brings a path into the form in which two equal targets are equal text.
+pub(crate) fn normal(path: &str) -> String {
+    let parts: Vec<&str> = path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect();
+    format!("/{}", parts.join("/"))
+}
+
+/// Writes a mount of ours for the client, whose format is one line of CSV.
+pub(crate) fn bind(source: &str, target: &str, read_only: bool) -> String {
+    let field = |text: String| {
+        if text.contains([',', '"']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text
+        }
+    };
+    let mut fields = vec![
+        "type=bind".to_owned(),
+        field(format!("source={source}")),
+        field(format!("target={target}")),
+    ];
+    if read_only {
+        fields.push("readonly".to_owned());
+    }
+    fields.join(",")
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
+}
+
+fn is_options(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, ',' | '=' | '-' | '_'))
+}
+
+fn shown(entry: &str) -> String {
+    entry
+        .chars()
+        .take(200)
+        .flat_map(char::escape_debug)
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "volumes_tests.rs"]
+mod tests;
