@@ -28,20 +28,30 @@ const SHUTDOWN_GRACE_MS: u64 = 1000;
 pub(crate) async fn serve(guest: Arc<Guest>, mut socket: UnixStream) {
     let _connected = guest.connect();
     let hello = tokio::time::timeout(HELLO_LIMIT, exchange_hellos(&guest, &mut socket)).await;
-    let Ok(Ok(early)) = hello else {
+    let Ok(Ok((host, early))) = hello else {
         return;
+    };
+    let options = Options {
+        // As often as the host does, so that both notice a dead pipe.
+        heartbeat: host.heartbeat_ms.and_then(|ms| {
+            let period = Duration::from_millis(ms);
+            (!period.is_zero()).then_some(period)
+        }),
     };
     let (reader, writer) = socket.into_split();
     let (connection, mut incoming) =
-        Connection::start(reader, writer, Role::Guest, Options::default(), &early);
+        Connection::start(reader, writer, Role::Guest, options, &early);
     while let Some((channel, body)) = incoming.accept().await {
         tokio::spawn(handle(Arc::clone(&guest), channel, body.to_vec()));
     }
     drop(connection);
 }
 
-/// Reads the host's hello and answers it. Returns what was read behind it.
-async fn exchange_hellos(guest: &Guest, socket: &mut UnixStream) -> io::Result<Vec<u8>> {
+/// Reads the host's hello and answers it. Returns it and what was read behind it.
+async fn exchange_hellos(
+    guest: &Guest,
+    socket: &mut UnixStream,
+) -> io::Result<(HostHello, Vec<u8>)> {
     let mut decoder = FrameDecoder::default();
     let frame = loop {
         if let Some(frame) = decoder.next_frame().map_err(io::Error::other)? {
@@ -63,7 +73,7 @@ async fn exchange_hellos(guest: &Guest, socket: &mut UnixStream) -> io::Result<V
     if refused {
         return Err(io::Error::other("the host was refused"));
     }
-    Ok(decoder.buffer().to_vec())
+    Ok((host, decoder.buffer().to_vec()))
 }
 
 async fn handle(guest: Arc<Guest>, channel: Channel, body: Vec<u8>) {
@@ -77,8 +87,11 @@ async fn handle(guest: Arc<Guest>, channel: Channel, body: Vec<u8>) {
             return answer(channel, &Reply::<()>::Failed(failure));
         }
     };
+    // Who waits for events may wait for ever; that is nothing to do.
+    let _asked = (!matches!(request, Request::Events(_))).then(|| guest.request());
     match request {
         Request::Exec(request) => exec::serve(guest, channel, *request).await,
+        Request::Resume(request) => exec::resume::resume(&guest, channel, request).await,
         Request::Start(request) => process::start_process(guest, channel, *request).await,
         Request::Processes(request) => {
             let listed = process::list(&guest, &request).await;

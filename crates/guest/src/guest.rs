@@ -12,6 +12,7 @@ use exoshell_wire::{
 };
 use tokio::sync::{Notify, OnceCell};
 
+use crate::exec::resume::Resumable;
 use crate::process::journal::Journal;
 use crate::process::{ProcessTable, Shared};
 use crate::session::state::ShellState;
@@ -25,8 +26,14 @@ const DEFAULT_WARM: u32 = 64;
 /// How many ids of past commands are remembered, so that none runs twice.
 const REMEMBERED_IDS: usize = 4096;
 
+/// How many at most, however young they are.
+const MAX_REMEMBERED_IDS: usize = 65_536;
+
+/// How long an id is remembered at least: longer than any host tries again.
+const ID_MEMORY: Duration = Duration::from_secs(600);
+
 /// What this guest can do beyond the base protocol.
-const CAPABILITIES: &[&str] = &[];
+const CAPABILITIES: &[&str] = &["resume"];
 
 /// How often leases and lives are looked at while something is held.
 const TICK: Duration = Duration::from_secs(5);
@@ -39,9 +46,11 @@ const MIN_TICK: Duration = Duration::from_millis(50);
 pub(crate) struct Guest {
     /// The private folder: socket, lock, spilled output.
     pub(crate) dir: PathBuf,
+    /// Where sessions start when the host does not say.
+    home: Option<PathBuf>,
     incarnation: String,
     started: Instant,
-    exit_after: Duration,
+    limits: Limits,
     spawner: Spawner,
     shells: Option<Shells>,
     baseline: OnceCell<Arc<ShellState>>,
@@ -51,16 +60,30 @@ pub(crate) struct Guest {
     changed: Notify,
 }
 
+/// When the guest ends by itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// After this long with nobody connected and nothing to guard.
+    pub(crate) exit_after: Duration,
+    /// After this long with nothing to do, whoever is connected.
+    pub(crate) idle: Option<Duration>,
+}
+
 #[derive(Debug)]
 struct Table {
     sessions: HashMap<String, Arc<SessionCell>>,
     runs: HashMap<String, Running>,
     processes: ProcessTable,
+    resumable: Resumable,
     past_ids: HashSet<String>,
-    past_order: VecDeque<String>,
+    past_order: VecDeque<(Instant, String)>,
     connections: u32,
     /// Since when nobody is connected.
     alone_since: Instant,
+    /// How many requests are being answered.
+    requests: u32,
+    /// When there was something to do last.
+    busy_at: Instant,
     linger: bool,
     max_warm: u32,
     stopping: bool,
@@ -87,7 +110,8 @@ impl Guest {
     pub(crate) fn new(
         dir: PathBuf,
         spawner: Spawner,
-        exit_after: Duration,
+        home: Option<PathBuf>,
+        limits: Limits,
     ) -> std::io::Result<Self> {
         let shells = find_shells()
             .into_iter()
@@ -98,7 +122,8 @@ impl Guest {
             dir,
             incarnation: random_name()?,
             started: Instant::now(),
-            exit_after,
+            home,
+            limits,
             spawner,
             shells,
             baseline: OnceCell::new(),
@@ -106,10 +131,13 @@ impl Guest {
                 sessions: HashMap::new(),
                 runs: HashMap::new(),
                 processes: ProcessTable::default(),
+                resumable: Resumable::default(),
                 past_ids: HashSet::new(),
                 past_order: VecDeque::new(),
                 connections: 0,
                 alone_since: Instant::now(),
+                requests: 0,
+                busy_at: Instant::now(),
                 linger: true,
                 max_warm: DEFAULT_WARM,
                 stopping: false,
@@ -194,6 +222,18 @@ impl Guest {
         Connected(Arc::clone(self))
     }
 
+    /// Counts a request for as long as the result is held.
+    pub(crate) fn request(self: &Arc<Self>) -> Asked {
+        self.table().requests += 1;
+        Asked(Arc::clone(self))
+    }
+
+    /// Returns where sessions start when the host does not say.
+    pub(crate) fn home(&self) -> Option<&[u8]> {
+        use std::os::unix::ffi::OsStrExt as _;
+        self.home.as_deref().map(|home| home.as_os_str().as_bytes())
+    }
+
     /// Returns the cell of a session, making one if there is none.
     pub(crate) fn session_cell(&self, key: &str) -> Arc<SessionCell> {
         Arc::clone(self.table().sessions.entry(key.to_owned()).or_default())
@@ -214,13 +254,19 @@ impl Guest {
                 format!("the command `{id}` was started before; it is not run twice"),
             ));
         }
-        table.past_order.push_back(id.to_owned());
-        if table.past_order.len() > REMEMBERED_IDS
-            && let Some(oldest) = table.past_order.pop_front()
-        {
-            table.past_ids.remove(&oldest);
-        }
+        table.past_order.push_back((Instant::now(), id.to_owned()));
+        table.forget_ids();
         Ok(())
+    }
+
+    /// Tells whether a command of this id was started before.
+    pub(crate) fn was_claimed(&self, id: &str) -> bool {
+        self.table().past_ids.contains(id)
+    }
+
+    /// Looks at, or changes, what can be taken up again.
+    pub(crate) fn resumable<T>(&self, look: impl FnOnce(&mut Resumable) -> T) -> T {
+        look(&mut self.table().resumable)
     }
 
     /// Lists a command as running for as long as the result is held.
@@ -418,27 +464,37 @@ impl Guest {
 
     /// Gives up idle shells and sessions in time, and returns when the guest should exit.
     pub(crate) async fn keep_house(&self) {
+        let shortest = self.limits.idle.unwrap_or(TICK).min(self.limits.exit_after);
+        let tick = TICK.min(shortest.max(MIN_TICK));
         loop {
             if self.sweep() {
                 return;
             }
             tokio::select! {
                 () = self.changed.notified() => {}
-                () = tokio::time::sleep(TICK.min(self.exit_after.max(MIN_TICK))) => {}
+                () = tokio::time::sleep(tick) => {}
             }
         }
     }
 
-    /// One look; tells whether nothing is left to guard.
+    /// One look; tells whether the guest should exit.
     fn sweep(&self) -> bool {
-        let now = Instant::now();
         let mut table = self.table();
-        table.processes.forget_old();
-        let Table {
+        table.forget_old(Instant::now());
+        table.stopping || table.is_idle(self.limits.idle) || table.is_alone(self.limits.exit_after)
+    }
+}
+
+impl Table {
+    /// Gives up what is over its time.
+    fn forget_old(&mut self, now: Instant) {
+        self.processes.forget_old();
+        self.resumable.forget_old(now);
+        let Self {
             sessions,
             processes,
             ..
-        } = &mut *table;
+        } = self;
         sessions.retain(|_, cell| {
             let Some(session) = cell.get() else {
                 return true;
@@ -453,18 +509,44 @@ impl Guest {
             }
             !over
         });
-        if table.stopping {
-            return true;
+    }
+
+    /// Forgets the oldest ids, but none that a host may still try again.
+    fn forget_ids(&mut self) {
+        while let Some((since, _)) = self.past_order.front() {
+            let count = self.past_order.len();
+            let old = count > REMEMBERED_IDS && since.elapsed() >= ID_MEMORY;
+            if !old && count <= MAX_REMEMBERED_IDS {
+                return;
+            }
+            if let Some((_, oldest)) = self.past_order.pop_front() {
+                self.past_ids.remove(&oldest);
+            }
         }
-        if table.connections > 0 || !table.runs.is_empty() {
+    }
+
+    /// Tells whether there was nothing to do for this long, whoever is connected.
+    fn is_idle(&mut self, limit: Option<Duration>) -> bool {
+        let Some(limit) = limit else {
+            return false;
+        };
+        if self.requests > 0 || !self.runs.is_empty() || self.processes.has_living() {
+            self.busy_at = Instant::now();
+        }
+        self.busy_at.elapsed() >= limit
+    }
+
+    /// Tells whether nobody is connected and nothing is left to guard.
+    fn is_alone(&self, limit: Duration) -> bool {
+        if self.connections > 0 || !self.runs.is_empty() || self.resumable.has_unheard() {
             return false;
         }
-        if !table.linger {
+        if !self.linger {
             return true;
         }
-        table.sessions.is_empty()
-            && !table.processes.has_living()
-            && table.alone_since.elapsed() >= self.exit_after
+        self.sessions.is_empty()
+            && !self.processes.has_living()
+            && self.alone_since.elapsed() >= limit
     }
 }
 
@@ -493,6 +575,18 @@ impl Drop for Connected {
         table.alone_since = Instant::now();
         drop(table);
         self.0.changed.notify_one();
+    }
+}
+
+/// Counts as a request while held.
+#[derive(Debug)]
+pub(crate) struct Asked(Arc<Guest>);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let mut table = self.0.table();
+        table.requests = table.requests.saturating_sub(1);
+        table.busy_at = Instant::now();
     }
 }
 

@@ -7,11 +7,19 @@
 //! ```text
 //! exoshell-guest start  --dir DIR                 be the daemon of DIR, if there is none
 //! exoshell-guest attach --dir DIR --nonce NONCE   the same, then be a pipe to it
+//! exoshell-guest init   --dir DIR                 be a container's main process, and its guest
 //! ```
+//!
+//! `--dir` may be given several times: the first folder that can be used is. `--existing` keeps
+//! `attach` from starting a daemon. `--home` is where sessions start, `--idle-ms` and
+//! `--exit-after-ms` say when the daemon ends by itself. Nothing but the announcement is ever
+//! printed to stdout before the announcement.
 
+mod arguments;
 mod attach;
 mod connection;
 mod exec;
+mod folder;
 mod guest;
 mod output;
 mod plan;
@@ -24,11 +32,15 @@ mod terminal;
 mod tree;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a guest stays with nobody connected and nothing to guard.
-const EXIT_AFTER: Duration = Duration::from_secs(60);
+use arguments::Action;
+
+/// What the program exits with when it fails itself.
+const FAILED: i32 = 125;
+
+/// What `attach --existing` exits with when there is no guest.
+const NO_GUEST: i32 = 3;
 
 /// Tells which build this is.
 pub(crate) const fn build() -> &'static str {
@@ -45,88 +57,51 @@ fn milliseconds(duration: Duration) -> u64 {
 pub enum GuestError {
     /// The command line is not understood.
     #[error(
-        "{0}\nusage: exoshell-guest start|attach --dir DIR [--nonce NONCE] [--exit-after-ms N] | --version"
+        "{0}\nusage: exoshell-guest start|attach|init --dir DIR [--dir DIR …] [--nonce NONCE] \
+         [--existing] [--home DIR] [--idle-ms N] [--exit-after-ms N] | --version"
     )]
     Usage(String),
+    /// No daemon listens, and none was to be started.
+    #[error("no guest here")]
+    NoGuest,
     /// The system refused something.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
-/// What to do.
-#[derive(Debug, PartialEq, Eq)]
-enum Action {
-    Start,
-    Attach { nonce: String },
-    Version,
+impl GuestError {
+    /// Returns what the program exits with.
+    pub const fn exit_code(&self) -> i32 {
+        match self {
+            Self::NoGuest => NO_GUEST,
+            Self::Usage(_) | Self::Io(_) => FAILED,
+        }
+    }
 }
 
-/// Runs the guest with these arguments, the program's name not included.
+/// Runs the guest with these arguments, the program's name not included. Returns the code to
+/// exit with.
 ///
 /// Must be called first thing, before the process has threads or open files.
-pub fn run(arguments: impl Iterator<Item = OsString>) -> Result<(), GuestError> {
-    let (action, settings) = parse(arguments)?;
+pub fn run(arguments: impl Iterator<Item = OsString>) -> Result<i32, GuestError> {
+    let (action, settings) = arguments::parse(arguments)?;
+    exoshell_process::close_inherited();
     match action {
         Action::Version => {
             let line = format!("exoshell-guest {}\n", build());
             rustix::io::write(rustix::stdio::stdout(), line.as_bytes())
                 .map_err(std::io::Error::from)?;
-            Ok(())
         }
-        Action::Start => {
-            exoshell_process::close_inherited();
-            Ok(serve::start(&settings)?)
+        Action::Start => serve::start(&settings)?,
+        Action::Attach { nonce, existing } => {
+            let socket = if existing {
+                attach::find(&settings.dirs).ok_or(GuestError::NoGuest)?
+            } else {
+                attach::find_or_start(&settings)?
+            };
+            attach::run(&socket, &nonce)?;
         }
-        Action::Attach { nonce } => {
-            exoshell_process::close_inherited();
-            ensure_daemon(&settings)?;
-            serve::enter(&settings.dir)?;
-            Ok(attach::run(&nonce)?)
-        }
+        Action::Init => return Ok(serve::init(&settings)?),
     }
-}
-
-/// Starts the daemon from a fork, so that this process stays the pipe.
-fn ensure_daemon(settings: &serve::Settings) -> Result<(), GuestError> {
-    exoshell_process::run_forked(|| serve::start(settings))?;
-    Ok(())
-}
-
-fn parse(
-    mut arguments: impl Iterator<Item = OsString>,
-) -> Result<(Action, serve::Settings), GuestError> {
-    let usage = |text: &str| GuestError::Usage(text.to_owned());
-    let verb = arguments.next().ok_or_else(|| usage("nothing to do"))?;
-    let mut settings = serve::Settings {
-        dir: PathBuf::new(),
-        exit_after: EXIT_AFTER,
-    };
-    let mut nonce = String::new();
-    while let Some(flag) = arguments.next() {
-        let value = arguments
-            .next()
-            .ok_or_else(|| usage(&format!("`{}` needs a value", flag.display())))?;
-        match flag.to_str() {
-            Some("--dir") => settings.dir = PathBuf::from(value),
-            Some("--nonce") => nonce = value.to_string_lossy().into_owned(),
-            Some("--exit-after-ms") => {
-                let millis = value.to_str().and_then(|text| text.parse().ok());
-                settings.exit_after = millis
-                    .map(Duration::from_millis)
-                    .ok_or_else(|| usage("`--exit-after-ms` takes a number"))?;
-            }
-            _ => return Err(usage(&format!("unknown option `{}`", flag.display()))),
-        }
-    }
-    let action = match verb.to_str() {
-        Some("--version") => return Ok((Action::Version, settings)),
-        Some("start") => Action::Start,
-        Some("attach") if nonce.is_empty() => return Err(usage("`attach` needs `--nonce`")),
-        Some("attach") => Action::Attach { nonce },
-        _ => return Err(usage(&format!("unknown action `{}`", verb.display()))),
-    };
-    if !settings.dir.is_absolute() {
-        return Err(usage("`--dir` takes an absolute folder"));
-    }
-    Ok((action, settings))
+    Ok(0)
 }

@@ -3,13 +3,11 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match exoshell_guest::run(std::env::args_os().skip(1)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let text = format!("exoshell-guest: {error}\n");
-            // Nobody listens when this fails too.
-            let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
-            ExitCode::from(125)
-        }
-    }
+    let code = exoshell_guest::run(std::env::args_os().skip(1)).unwrap_or_else(|error| {
+        let text = format!("exoshell-guest: {error}\n");
+        // Nobody listens when this fails too.
+        let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
+        error.exit_code()
+    });
+    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
 }

@@ -10,6 +10,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::exec::Audience;
 use crate::shell::Pipes;
 use crate::spill::Spill;
 
@@ -32,6 +33,17 @@ pub(crate) fn sender(fd: OwnedFd) -> std::io::Result<Sender> {
     Sender::from_owned_fd_unchecked(fd)
 }
 
+/// Where output goes.
+#[derive(Debug, Clone)]
+pub(crate) enum Sink {
+    /// Straight to a host.
+    Channel(ChannelSender),
+    /// To hosts that may come and go.
+    Audience(Arc<Audience>),
+    /// To nobody: it is read and dropped.
+    Nobody,
+}
+
 /// A task moving one stream of a command.
 #[derive(Debug)]
 pub(crate) struct Pump {
@@ -48,11 +60,11 @@ pub(crate) struct Pumped {
 }
 
 impl Pump {
-    /// Starts moving a pipe to a stream of a channel, until its end or until `stop`.
+    /// Starts moving a pipe to a stream of a sink, until its end or until `stop`.
     pub(crate) fn start(
         pipe: OwnedFd,
         stream: u8,
-        sender: ChannelSender,
+        sink: Sink,
         spill: Option<Arc<Spill>>,
         stop: watch::Receiver<bool>,
     ) -> std::io::Result<Self> {
@@ -60,7 +72,7 @@ impl Pump {
         let job = Job {
             pipe,
             stream,
-            sender: Some(sender),
+            sink,
             spill,
             bytes: 0,
             buffer: BytesMut::new(),
@@ -86,7 +98,7 @@ impl Pump {
 struct Job {
     pipe: Receiver,
     stream: u8,
-    sender: Option<ChannelSender>,
+    sink: Sink,
     spill: Option<Arc<Spill>>,
     bytes: u64,
     buffer: BytesMut,
@@ -176,12 +188,16 @@ impl Job {
         if let Some(spill) = &self.spill {
             spill.push(&chunk);
         }
-        if let Some(sender) = &self.sender
-            && sender.send(self.stream, chunk).await.is_err()
-        {
-            // The host is gone. The pipe is still emptied, or the command would block on it
-            // instead of being ended in order.
-            self.sender = None;
+        match &self.sink {
+            Sink::Channel(sender) => {
+                if sender.send(self.stream, chunk).await.is_err() {
+                    // The host is gone. The pipe is still emptied, or the command would block on
+                    // it instead of being ended in order.
+                    self.sink = Sink::Nobody;
+                }
+            }
+            Sink::Audience(audience) => audience.push(self.stream, &chunk).await,
+            Sink::Nobody => {}
         }
     }
 }

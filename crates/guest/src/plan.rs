@@ -53,7 +53,7 @@ impl Plan {
         guest.shells()?;
         let mut plan = match &exec.session {
             SessionRef::Key(key) => Self::in_session(guest, key)?,
-            SessionRef::OneShot(spec) => Self::one_shot(spec)?,
+            SessionRef::OneShot(spec) => Self::one_shot(guest, spec)?,
         };
         plan.streams = Streams {
             merge: exec.merge,
@@ -101,10 +101,13 @@ impl Plan {
         })
     }
 
-    fn one_shot(spec: &SessionSpec) -> Result<Self, Failure> {
+    fn one_shot(guest: &Guest, spec: &SessionSpec) -> Result<Self, Failure> {
         let mut notes = Vec::new();
-        let target = initial_state(spec, &mut notes)?;
-        let given = spec.env.iter().flatten().chain(&spec.extra_env);
+        let target = initial_state(guest, spec, &mut notes)?;
+        let kept = spec.env.iter().flatten();
+        let given = kept
+            .filter(|(name, _)| !spec.env_remove.contains(name))
+            .chain(&spec.extra_env);
         let environment = given
             .filter(|(name, _)| name.as_ref() != b"PWD")
             .map(|(name, value)| [name.as_ref(), b"=", value.as_ref()].concat())

@@ -1,114 +1,102 @@
 //! The guest's life as a daemon on a unix socket.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use exoshell_process::Spawner;
-use rustix::fs::FlockOperation;
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::connection;
-use crate::guest::Guest;
+use crate::folder::{Claim, Folder, claim_first};
+use crate::guest::{Guest, Limits};
 
-/// The socket's name in the guest's folder. The folder is entered first, so that the length of
-/// its own path does not matter.
-pub(crate) const SOCKET: &str = "guest.sock";
+/// How long TERM may take when the guest is told to stop by a signal.
+const STOP_GRACE_MS: u64 = 2000;
 
-const LOCK: &str = "guest.lock";
+/// How long a daemon that was told to stop may take: the grace, the limit for what ignores KILL,
+/// and a little.
+const STOP_LIMIT: Duration = Duration::from_secs(9);
 
 /// What a daemon is started with.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// The guest's private folder.
-    pub(crate) dir: PathBuf,
+    /// Candidates for the guest's private folder, best first.
+    pub(crate) dirs: Vec<PathBuf>,
+    /// Where sessions start when the host does not say.
+    pub(crate) home: Option<PathBuf>,
+    /// How long it stays with nothing to do, whoever is connected.
+    pub(crate) idle: Option<Duration>,
     /// How long it stays with nobody connected and nothing to guard.
     pub(crate) exit_after: Duration,
 }
 
-/// Makes the guest's folder, private to this user, and enters it.
-pub(crate) fn enter(dir: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(dir)?;
-    let stat = rustix::fs::lstat(dir)?;
-    let own = rustix::process::geteuid().as_raw();
-    if stat.st_uid != own || stat.st_mode & 0o077 != 0 {
-        return Err(io::Error::other(format!(
-            "`{}` must belong to user {own} and be closed to others (mode 0700)",
-            dir.display()
-        )));
-    }
-    std::env::set_current_dir(dir)
-}
-
-/// Takes the folder's lock, or returns `None` when a guest has it.
-fn lock() -> io::Result<Option<File>> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(LOCK)?;
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
-/// Becomes a daemon, unless one serves this folder already. Returns when it ends.
+/// Becomes a daemon, unless one serves the folder already. Returns when it ends.
 ///
 /// Must be called before any thread exists. The calling process ends as soon as the daemon
 /// takes connections.
 pub(crate) fn start(settings: &Settings) -> io::Result<()> {
-    enter(&settings.dir)?;
     let ready = exoshell_process::fork_daemon()?;
-    daemon(settings, ready)
+    match claimed(settings, &ready)? {
+        Claim::Ours(folder) => daemon(settings, folder, None, ready),
+        // That is all the caller wants.
+        Claim::Served(_) => Ok(()),
+    }
 }
 
-fn daemon(settings: &Settings, ready: OwnedFd) -> io::Result<()> {
-    let prepared = lock().and_then(|lock| match lock {
-        // Another guest serves this folder, which is all the caller wants.
-        None => Ok(None),
-        Some(lock) => prepare(settings).map(|parts| Some((lock, parts))),
-    });
-    let (lock, (spawner, socket)) = match prepared {
-        Ok(Some(prepared)) => prepared,
-        Ok(None) => return Ok(()),
-        Err(error) => {
-            let _ = rustix::io::write(&ready, format!("{error}\n").as_bytes());
-            return Err(error);
-        }
-    };
-    let result = run(settings, spawner, socket, ready);
-    // The lock's file stays: a name that is removed could be locked twice.
-    let _ = fs::remove_file(SOCKET);
-    drop(lock);
+/// Becomes the main process of a container, with the daemon as its child. Returns the code to
+/// exit with when the daemon has ended.
+///
+/// Must be called before any thread exists.
+pub(crate) fn init(settings: &Settings) -> io::Result<i32> {
+    exoshell_process::run_init(STOP_LIMIT, |stop| {
+        let served = rustix::io::dup(rustix::stdio::stderr())
+            .map_err(io::Error::from)
+            .and_then(|ready| match claimed(settings, &ready)? {
+                Claim::Ours(folder) => daemon(settings, folder, Some(stop), ready),
+                Claim::Served(dir) => {
+                    let error = format!("another guest serves `{}`", dir.display());
+                    complain(&ready, &error);
+                    Err(io::Error::other(error))
+                }
+            });
+        if served.is_ok() { 0 } else { crate::FAILED }
+    })
+}
+
+fn complain(ready: &OwnedFd, error: &impl std::fmt::Display) {
+    // Nobody listens when this fails too.
+    let _ = rustix::io::write(ready, format!("exoshell-guest: {error}\n").as_bytes());
+}
+
+/// Takes a folder; a failure is told on `ready`.
+fn claimed(settings: &Settings, ready: &OwnedFd) -> io::Result<Claim> {
+    claim_first(&settings.dirs).inspect_err(|error| complain(ready, error))
+}
+
+/// Serves a folder until nothing is left to guard, or until `stop` ends.
+fn daemon(
+    settings: &Settings,
+    folder: Folder,
+    stop: Option<OwnedFd>,
+    ready: OwnedFd,
+) -> io::Result<()> {
+    let spawner = prepare().inspect_err(|error| complain(&ready, error));
+    let result = spawner.and_then(|spawner| run(settings, &folder, spawner, stop, ready));
+    folder.leave();
     result
 }
 
 /// Does what must be done before the runtime starts its machinery.
-fn prepare(settings: &Settings) -> io::Result<(Spawner, std::os::unix::net::UnixListener)> {
+fn prepare() -> io::Result<Spawner> {
     silence()?;
     exoshell_process::block_pipe_signal();
     let spawner = Spawner::fork()?;
     raise_descriptor_limit();
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(settings.dir.join("spill"))?;
-    // The lock is ours, so a socket that is there belongs to a guest that died.
-    match fs::remove_file(SOCKET) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let socket = std::os::unix::net::UnixListener::bind(SOCKET)?;
-    socket.set_nonblocking(true)?;
-    Ok((spawner, socket))
+    Ok(spawner)
 }
 
 /// Lets the guest itself hold thousands of pipes. What it starts hangs under the spawner, which
@@ -136,8 +124,9 @@ fn silence() -> io::Result<()> {
 
 fn run(
     settings: &Settings,
+    folder: &Folder,
     spawner: Spawner,
-    socket: std::os::unix::net::UnixListener,
+    stop: Option<OwnedFd>,
     ready: OwnedFd,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -146,13 +135,18 @@ fn run(
     runtime.block_on(async {
         let liveness = rustix::io::dup(spawner.liveness())?;
         let spawner_gone = UnixStream::from_std(liveness.into())?;
-        let guest = Guest::new(settings.dir.clone(), spawner, settings.exit_after)?;
+        let limits = Limits {
+            exit_after: settings.exit_after,
+            idle: settings.idle,
+        };
+        let guest = Guest::new(folder.dir.clone(), spawner, settings.home.clone(), limits)?;
         let guest = Arc::new(guest);
-        let listener = UnixListener::from_std(socket)?;
+        let listener = UnixListener::from_std(folder.socket.try_clone()?)?;
         drop(ready);
         tokio::select! {
             () = accept_all(&guest, &listener) => {}
             () = guest.keep_house() => {}
+            () = stopped(&guest, stop) => {}
             // Without a spawner nothing can be started or ended any more. The supervisors see
             // our end and clear up; the next host starts a new guest.
             _ = spawner_gone.readable() => {}
@@ -161,6 +155,15 @@ fn run(
         tokio::time::sleep(Duration::from_millis(20)).await;
         io::Result::Ok(())
     })
+}
+
+/// Waits for the end of `stop`, then ends everything.
+async fn stopped(guest: &Guest, stop: Option<OwnedFd>) {
+    let Some(stop) = stop.and_then(|stop| crate::output::receiver(stop).ok()) else {
+        return std::future::pending().await;
+    };
+    let _ = stop.readable().await;
+    guest.shut_down(STOP_GRACE_MS).await;
 }
 
 async fn accept_all(guest: &Arc<Guest>, listener: &UnixListener) {

@@ -9,8 +9,8 @@ use exoshell_mux::{Channel, ChannelSender, Connection, Item, Options, Role};
 use exoshell_wire::{
     Acknowledge, Act, Acted, EndSession, Events, Exec, ExecDone, ExecStarted, Follow, FollowAt,
     Frame, FrameDecoder, GuestHello, GuestInfo, HostHello, Kind, OpenSession, OutputRead,
-    PROTOCOL_VERSION, ProcessEvent, ProcessStatus, Processes, ReadOutput, Reply, Request,
-    SessionEnded, SessionOpened, Start, Wait, Waited, WriteInput, stream,
+    PROTOCOL_VERSION, ProcessEvent, ProcessStatus, Processes, ReadOutput, Reply, Request, Resume,
+    Resumed, SessionEnded, SessionOpened, Start, Wait, Waited, WriteInput, stream,
 };
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -20,7 +20,8 @@ use crate::{Pipe, PlaceError};
 /// How long a guest may take to say hello.
 const HELLO_LIMIT: Duration = Duration::from_secs(20);
 
-/// How much output may be on its way to us before the guest waits.
+/// How much output may be on its way to us before the guest waits. It keeps as much to send it
+/// again, so a larger window would lose what is on its way when a pipe is cut.
 const OUTPUT_WINDOW: u32 = 1024 * 1024;
 
 /// How a link is opened.
@@ -32,7 +33,7 @@ pub struct LinkOptions {
     pub linger: bool,
     /// How many idle warm shells the guest may keep.
     pub max_warm_shells: u32,
-    /// How often to ask for a sign of life; `None` trusts the pipe.
+    /// How often both sides ask for a sign of life; `None` trusts the pipe.
     pub heartbeat: Option<Duration>,
 }
 
@@ -62,6 +63,9 @@ impl Link {
             required: Vec::new(),
             linger: options.linger,
             max_warm_shells: Some(options.max_warm_shells),
+            heartbeat_ms: options
+                .heartbeat
+                .map(|period| u64::try_from(period.as_millis()).unwrap_or(u64::MAX)),
         };
         let body = serde_json::to_vec(&host).map_err(|e| PlaceError::Nonsense(e.to_string()))?;
         let frame = Frame::new(Kind::Hello, 0, 0, body);
@@ -137,6 +141,20 @@ impl Link {
         let mut channel = self.open_channel(&Request::Exec(Box::new(exec)))?;
         channel.raise_window(OUTPUT_WINDOW);
         channel.send_all(stream::COMMAND, command).await?;
+        Ok(ExecStream { channel })
+    }
+
+    /// Goes on with a command whose pipe was lost. What was not received comes again, then
+    /// everything as if nothing had happened.
+    ///
+    /// The first event is [`ExecEvent::Resumed`], or the stream fails: with
+    /// [`FailureKind::NoRun`](exoshell_wire::FailureKind::NoRun) when this guest never started the
+    /// command, with [`FailureKind::RunOver`](exoshell_wire::FailureKind::RunOver) when it is too
+    /// late. Only the first allows to start it again, and only if the guest is the same: another
+    /// [`GuestHello::incarnation`] knows nothing of what ran before it.
+    pub fn resume(&self, request: Resume) -> Result<ExecStream, PlaceError> {
+        let mut channel = self.open_channel(&Request::Resume(request))?;
+        channel.raise_window(OUTPUT_WINDOW);
         Ok(ExecStream { channel })
     }
 
@@ -335,6 +353,8 @@ pub enum ExecEvent {
         /// The shell's process id in the place.
         pid: u32,
     },
+    /// It goes on: the host shall send stdin from there on.
+    Resumed(Resumed),
     /// It wrote something.
     Output {
         /// [`stream::STDOUT`] or [`stream::STDERR`].
@@ -361,9 +381,12 @@ impl ExecStream {
                     return Ok(ExecEvent::Output { stream, bytes });
                 }
                 Item::Event(body) => {
-                    // An event of a newer guest is none of ours.
                     if let Ok(ExecStarted { pid }) = serde_json::from_slice(&body) {
                         return Ok(ExecEvent::Started { pid });
+                    }
+                    // An event of a newer guest is none of ours.
+                    if let Ok(resumed) = serde_json::from_slice(&body) {
+                        return Ok(ExecEvent::Resumed(resumed));
                     }
                 }
                 Item::Reply(body) => return Ok(ExecEvent::Done(Box::new(read_reply(&body)?))),
@@ -399,3 +422,7 @@ impl StdinSender {
         Ok(self.0.finish(stream::STDIN).await?)
     }
 }
+
+#[cfg(test)]
+#[path = "link_tests.rs"]
+mod tests;

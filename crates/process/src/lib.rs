@@ -16,12 +16,14 @@
 //! the only one with `unsafe` code.
 
 mod codec;
+mod init;
 mod launch;
 mod spawner;
 mod supervisor;
 mod sys;
 mod tree;
 
+pub use init::run_init;
 pub use launch::{Descriptor, Holder, Launch, Order, ProcessEntry, Report, Stage};
 pub use spawner::{Control, Spawner, receive_report, send_order};
 pub use sys::{

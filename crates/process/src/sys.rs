@@ -56,7 +56,7 @@ pub fn fork_daemon() -> io::Result<OwnedFd> {
                 }
             }
             let _ = rustix::io::write(rustix::stdio::stderr(), &reason);
-            exit_now(i32::from(!reason.is_empty()))
+            exit_now(if reason.is_empty() { 0 } else { 125 })
         }
     }
 }
@@ -186,11 +186,18 @@ fn close_range(first: libc::c_uint, last: libc::c_uint) {
 
 /// Blocks SIGCHLD and returns a descriptor that becomes readable when a child changes.
 pub(crate) fn child_events() -> io::Result<OwnedFd> {
+    signal_events(&[libc::SIGCHLD])
+}
+
+/// Blocks these signals and returns a descriptor that becomes readable when one comes.
+pub(crate) fn signal_events(signals: &[i32]) -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised by sigemptyset before use; the calls touch nothing else.
     let fd = unsafe {
         let mut set = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        for signal in signals {
+            libc::sigaddset(&raw mut set, *signal);
+        }
         libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
         libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
     };
@@ -201,10 +208,18 @@ pub(crate) fn child_events() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Takes the next signal that is pending on a descriptor of [`signal_events`].
+pub(crate) fn next_signal(events: &OwnedFd) -> Option<i32> {
+    let mut record = [0_u8; size_of::<libc::signalfd_siginfo>()];
+    let length = rustix::io::read(events, &mut record[..]).ok()?;
+    // The record begins with the signal's number.
+    let number = record.get(..length)?.first_chunk::<4>()?;
+    Some(i32::from_ne_bytes(*number))
+}
+
 /// Takes what is pending on a descriptor of [`child_events`].
 pub(crate) fn clear_child_events(events: &OwnedFd) {
-    let mut buffer = [0_u8; 1024];
-    while rustix::io::read(events, &mut buffer[..]).is_ok_and(|n| n > 0) {}
+    while next_signal(events).is_some() {}
 }
 
 /// Gives every signal its default action and an empty mask, as a new program expects.

@@ -398,7 +398,7 @@ impl Runtime {
                 }
             };
             match event {
-                ExecEvent::Started { .. } => {}
+                ExecEvent::Started { .. } | ExecEvent::Resumed(_) => {}
                 ExecEvent::Output { stream, bytes } => {
                     let stream = match stream {
                         stream::STDERR => OutputStream::Stderr,

@@ -281,6 +281,7 @@ impl Runtime {
                     .map(|(name, value)| (raw(name), raw(value)))
                     .collect(),
             ),
+            env_remove: Vec::new(),
             extra_env: Vec::new(),
             login_timeout_ms: None,
             umask: caller_umask(),

@@ -13,9 +13,10 @@ use crate::{
     Acknowledge, Act, Acted, Action, Cause, EndSession, Events, Exec, ExecDone, ExecStarted, FIN,
     Failure, FailureKind, Follow, FollowAt, Frame, FrameDecoder, GuestHello, GuestInfo, Happened,
     HostHello, Kind, Note, OpenSession, Outcome, OutputRead, Preamble, ProcessEvent, ProcessInfo,
-    ProcessState, ProcessStatus, Processes, RawBytes, ReadFrom, ReadOutput, Reply, Request, Screen,
-    SessionEnded, SessionInfo, SessionOpened, SessionRef, SessionSpec, Shell, ShellKind, Spill,
-    SpillFile, Start, TerminalSize, Timings, Wait, WaitReason, Waited, WriteInput, stream,
+    ProcessState, ProcessStatus, Processes, RawBytes, ReadFrom, ReadOutput, Reply, Request, Resume,
+    Resumed, Screen, SessionEnded, SessionInfo, SessionOpened, SessionRef, SessionSpec, Shell,
+    ShellKind, Spill, SpillFile, Start, TerminalSize, Timings, Wait, WaitReason, Waited,
+    WriteInput, stream,
 };
 
 const RECORDED: &str = include_str!("../tests/recorded.txt");
@@ -129,6 +130,7 @@ fn hellos() -> Vec<Entry> {
         required: vec!["merge".into()],
         linger: true,
         max_warm_shells: Some(64),
+        heartbeat_ms: None,
     };
     let guest = GuestHello {
         version: 1,
@@ -159,6 +161,7 @@ fn opening() -> Vec<Entry> {
             ("HOME".into(), "/home/dev".into()),
             ("ODD".into(), RawBytes(b"\xff\x00\xfe".to_vec())),
         ]),
+        env_remove: Vec::new(),
         extra_env: vec![("CI".into(), "1".into())],
         login_timeout_ms: Some(5000),
         umask: Some(18),
@@ -239,6 +242,7 @@ fn failures() -> Vec<Entry> {
     lost.session = SessionRef::OneShot(SessionSpec {
         cwd: None,
         env: None,
+        env_remove: Vec::new(),
         extra_env: Vec::new(),
         login_timeout_ms: None,
         umask: None,
@@ -438,6 +442,70 @@ fn events() -> Vec<Entry> {
     ]
 }
 
+fn a_resumed_command() -> Vec<Entry> {
+    let resume = |id: &str| {
+        Request::Resume(Resume {
+            id: id.into(),
+            stdout: 2,
+            stderr: 4,
+        })
+    };
+    let resumed = Resumed {
+        stdin: 3,
+        stdin_ended: false,
+    };
+    let failed = |channel, kind, message: &str| {
+        let reply = Reply::<ExecDone>::Failed(Failure::new(kind, message));
+        json("guest", Kind::Reply, channel, reply)
+    };
+    vec![
+        ask(39, resume("run-4")),
+        json("guest", Kind::Event, 39, resumed),
+        raw("host", Kind::Data, stream::STDIN | FIN, 39, b"\n"),
+        raw("guest", Kind::Data, stream::STDOUT, 39, b"e\n"),
+        answer(39, done()),
+        ask(41, resume("run-5")),
+        failed(
+            41,
+            FailureKind::NoRun,
+            "this guest never started a command `run-5`",
+        ),
+        ask(43, resume("run-2")),
+        failed(43, FailureKind::RunOver, "the command is over"),
+    ]
+}
+
+/// What later builds say in a hello and of a session.
+fn additions() -> Vec<Entry> {
+    let host = HostHello {
+        min_version: 1,
+        max_version: 1,
+        build: "0.2.0".into(),
+        required: vec!["resume".into()],
+        linger: true,
+        max_warm_shells: None,
+        heartbeat_ms: Some(15_000),
+    };
+    let open = OpenSession {
+        key: "task-2".into(),
+        spec: SessionSpec {
+            cwd: None,
+            env: None,
+            env_remove: vec!["AWS_SECRET_ACCESS_KEY".into()],
+            extra_env: vec![("CI".into(), "1".into())],
+            login_timeout_ms: None,
+            umask: None,
+            idle_ms: None,
+            ttl_ms: None,
+        },
+        only_existing: false,
+    };
+    vec![
+        json("host", Kind::Hello, 0, host),
+        ask(45, Request::OpenSession(open)),
+    ]
+}
+
 fn conversation() -> Vec<Entry> {
     [
         hellos(),
@@ -449,6 +517,8 @@ fn conversation() -> Vec<Entry> {
         a_process(),
         acting_on_a_process(),
         events(),
+        a_resumed_command(),
+        additions(),
     ]
     .into_iter()
     .flatten()

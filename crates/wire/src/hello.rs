@@ -45,6 +45,9 @@ pub struct HostHello {
     /// How many idle warm shells the guest may keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_warm_shells: Option<u32>,
+    /// How often the guest shall ask for a sign of life; `None` trusts the pipe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat_ms: Option<u64>,
 }
 
 const fn yes() -> bool {

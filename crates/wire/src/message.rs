@@ -31,6 +31,8 @@ pub enum Request {
     OpenSession(OpenSession),
     /// Runs a command; its text follows as data on [`stream::COMMAND`].
     Exec(Box<Exec>),
+    /// Goes on with a command whose pipe was lost.
+    Resume(Resume),
     /// Starts a process that outlives the request; its text follows likewise.
     Start(Box<Start>),
     /// Lists processes.
@@ -78,6 +80,9 @@ pub struct SessionSpec {
     /// The environment; `None` is the place's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<Vec<(RawBytes, RawBytes)>>,
+    /// Names removed from `env` before `extra_env` is added.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env_remove: Vec<RawBytes>,
     /// Variables added on top of `env`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extra_env: Vec<(RawBytes, RawBytes)>,
@@ -158,6 +163,30 @@ pub struct Exec {
 pub struct ExecStarted {
     /// The shell's process id in the place.
     pub pid: u32,
+}
+
+/// Goes on with a command that has a lease, on another channel: what the host has not received
+/// is sent again, then output as it comes and the same reply as to [`Request::Exec`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    /// The id of the [`Exec`].
+    pub id: String,
+    /// How many bytes of [`stream::STDOUT`] the host has received.
+    #[serde(default)]
+    pub stdout: u64,
+    /// How many bytes of [`stream::STDERR`].
+    #[serde(default)]
+    pub stderr: u64,
+}
+
+/// The event that says a command goes on: what comes first on a channel of [`Request::Resume`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumed {
+    /// How many bytes of stdin the guest has taken over; the host sends what follows them.
+    pub stdin: u64,
+    /// Whether it has seen the end of stdin.
+    #[serde(default)]
+    pub stdin_ended: bool,
 }
 
 /// How the command's shell ended.
@@ -368,6 +397,10 @@ pub enum FailureKind {
     NotPossible,
     /// The id was used before.
     Duplicate,
+    /// This guest never started such a command, so it may be sent again.
+    NoRun,
+    /// The command was started, but its lease is over or its output is not kept any more.
+    RunOver,
     /// The working directory cannot be entered.
     Workdir,
     /// Nothing could be started.

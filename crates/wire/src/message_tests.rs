@@ -36,6 +36,7 @@ proptest! {
             spec: SessionSpec {
                 cwd: Some(RawBytes(vec![0xff, 0])),
                 env: Some(env),
+                env_remove: Vec::new(),
                 extra_env: Vec::new(),
                 login_timeout_ms: None,
                 umask,
@@ -98,6 +99,7 @@ fn fields_of_the_future_are_ignored_and_missing_optional_ones_have_defaults() {
     let spec = SessionSpec {
         cwd: None,
         env: None,
+        env_remove: Vec::new(),
         extra_env: Vec::new(),
         login_timeout_ms: None,
         umask: None,
@@ -126,6 +128,7 @@ fn fields_of_the_future_are_ignored_and_missing_optional_ones_have_defaults() {
             required: Vec::new(),
             linger: true,
             max_warm_shells: None,
+            heartbeat_ms: None,
         }
     );
 }
@@ -216,6 +219,7 @@ fn a_guest_accepts_a_host_whose_versions_and_needs_it_meets() {
         required: required.iter().map(ToString::to_string).collect(),
         linger: true,
         max_warm_shells: None,
+        heartbeat_ms: None,
     };
     let version = |min, max| HelloError::Version {
         min,

@@ -31,7 +31,7 @@ pub(crate) async fn open(
 
 async fn create(guest: &Arc<Guest>, key: &str, spec: &SessionSpec) -> Result<Session, Failure> {
     let mut notes = Vec::new();
-    let mut state = initial_state(spec, &mut notes)?;
+    let mut state = initial_state(guest, spec, &mut notes)?;
     let mut login_tree = None;
     let shells = guest.shells()?;
     if shells.can_wait() {
@@ -82,6 +82,7 @@ fn pairs(list: &[(RawBytes, RawBytes)]) -> Vec<(Vec<u8>, Vec<u8>)> {
 
 /// Builds the state a session has before any shell ran.
 pub(crate) fn initial_state(
+    guest: &Guest,
     spec: &SessionSpec,
     notes: &mut Vec<Note>,
 ) -> Result<ShellState, Failure> {
@@ -89,14 +90,19 @@ pub(crate) fn initial_state(
         umask: spec.umask.unwrap_or_else(own_umask),
         ..ShellState::default()
     };
-    match &spec.env {
-        Some(environment) => state.set_environment(&pairs(environment)),
-        None => state.set_environment(&own_environment()),
-    }
+    let mut environment = match &spec.env {
+        Some(environment) => pairs(environment),
+        None => own_environment(),
+    };
+    environment.retain(|(name, _)| !spec.env_remove.iter().any(|gone| gone.0 == *name));
+    state.set_environment(&environment);
     state.set_environment(&pairs(&spec.extra_env));
     let wanted = match &spec.cwd {
         Some(cwd) => cwd.0.clone(),
-        None => state.text(b"HOME").unwrap_or(b"/").to_vec(),
+        None => match guest.home() {
+            Some(home) => home.to_vec(),
+            None => own_home(&state),
+        },
     };
     if !wanted.starts_with(b"/") {
         return Err(Failure::new(
@@ -109,6 +115,12 @@ pub(crate) fn initial_state(
     }
     state.cwd = existing_directory(&wanted, notes);
     Ok(state)
+}
+
+/// Returns the session's home, or the root where none is known.
+fn own_home(state: &ShellState) -> Vec<u8> {
+    let home = state.text(b"HOME").filter(|home| home.starts_with(b"/"));
+    home.unwrap_or(b"/").to_vec()
 }
 
 /// Returns the directory, or the nearest one above it that exists, with a note.
