@@ -281,12 +281,28 @@ impl Plan<'_> {
             if hides || taken.iter().any(|known| known == target) {
                 continue;
             }
-            out.all(["--tmpfs", &format!("{target}:{options}")]);
+            let owner = if is_scratch {
+                self.owner()
+            } else {
+                String::new()
+            };
+            out.all(["--tmpfs", &format!("{target}:{options}{owner}")]);
             taken.push((*target).to_owned());
         }
         if !root {
             let options = "rw,noexec,nosuid,nodev,size=256m,mode=1777";
             out.all(["--tmpfs", &format!("/.exoshell/user:{options}")]);
+        }
+    }
+
+    /// Returns the options that give a mount in memory to the host's user. Its mode alone is not
+    /// enough: some runtimes keep that of a folder in the image.
+    fn owner(&self) -> String {
+        match self.settings.run_as {
+            Some(HostUser { uid, gid }) if !self.abilities.rootless => {
+                format!(",uid={uid},gid={gid}")
+            }
+            _ => String::new(),
         }
     }
 
@@ -304,6 +320,9 @@ impl Plan<'_> {
             "/workspace".to_owned()
         } else if image.starts_with('/') && volumes::normal(image) != "/" {
             image.to_owned()
+        } else if self.settings.run_as.is_none() && !self.image.runs_as_root() {
+            // The image's user may not enter root's home.
+            "/workspace".to_owned()
         } else {
             "/root".to_owned()
         }
