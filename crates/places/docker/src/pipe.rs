@@ -106,10 +106,12 @@ pub(crate) async fn run(
         keep,
     } = engine.exec(container, program).await?;
     let work = async {
-        let write = async {
+        let write = async move {
             // One that ends early says why by itself.
             let _ = stdin.write_all(input).await;
             let _ = stdin.shutdown().await;
+            // The pipe of a client process ends only when it is closed.
+            drop(stdin);
         };
         let (mut out, mut complaint) = (Vec::new(), Vec::new());
         let (mut stdout, mut stderr) = (stdout.take(MAX_OUTPUT), stderr.take(MAX_OUTPUT));
