@@ -343,21 +343,21 @@ pub(crate) fn quote(text: &str) -> String {
         .filter(|line| !line.is_empty() && !line.starts_with("Run '") && !line.starts_with("See '"))
         .take_while(|line| !line.starts_with("Usage:"))
         .collect();
-    let mut quoted: String = lines
+    let quoted: String = lines
         .join("; ")
         .chars()
         .filter(|c| !c.is_control())
         .take(MAX_QUOTE)
         .collect();
-    for noise in ["docker: ", "Error response from daemon: ", "Error: "] {
-        if let Some(rest) = quoted.strip_prefix(noise) {
-            quoted = rest.to_owned();
-        }
-    }
+    let quoted = ["docker: ", "Error response from daemon: ", "Error: "]
+        .iter()
+        .fold(quoted.as_str(), |text, noise| {
+            text.strip_prefix(noise).unwrap_or(text)
+        });
     if quoted.is_empty() {
         "it said nothing".to_owned()
     } else {
-        quoted
+        quoted.to_owned()
     }
 }
 

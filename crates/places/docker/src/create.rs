@@ -187,9 +187,9 @@ async fn try_create(
     let started = match (&attempt.main, binary) {
         (Main::Copied, Some(binary)) => {
             let program = binary.bytes()?;
-            create_and_copy(engine, &planned.words, &program).await
+            create_and_copy(engine, &planned.arguments, &program).await
         }
-        _ => run(engine, &planned.words).await,
+        _ => run(engine, &planned.arguments).await,
     };
     let answer = match started {
         Ok(answer) => answer,

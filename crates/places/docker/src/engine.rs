@@ -44,11 +44,14 @@ pub(crate) struct Engine {
     abilities: OnceCell<Abilities>,
 }
 
-/// What decides which engine is meant.
-type Key = (Option<PathBuf>, Option<String>);
+/// What decides which engine is meant, and the engine once it has answered.
+type Known = (
+    (Option<PathBuf>, Option<String>),
+    Arc<OnceCell<Arc<Engine>>>,
+);
 
 /// The engines of this process that answered, so that a hundred places ask once.
-static ENGINES: Mutex<Vec<(Key, Arc<OnceCell<Arc<Engine>>>)>> = Mutex::new(Vec::new());
+static ENGINES: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 /// Returns the engine that the settings mean. Only one that answered is remembered.
 pub(crate) async fn find(settings: &DockerSettings) -> Result<Arc<Engine>, PlaceError> {

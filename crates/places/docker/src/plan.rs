@@ -71,8 +71,8 @@ pub(crate) struct Plan<'a> {
 
 /// The words for the client, without `run` or `create` before them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Words {
-    pub(crate) words: Vec<String>,
+pub(crate) struct Written {
+    pub(crate) arguments: Vec<String>,
     /// Limits that are not enforced.
     pub(crate) unenforced: Vec<&'static str>,
     /// What was left out, and why.
@@ -81,10 +81,10 @@ pub(crate) struct Words {
 
 impl Plan<'_> {
     /// Writes the plan down.
-    pub(crate) fn words(&self) -> Result<Words, PlaceError> {
+    pub(crate) fn words(&self) -> Result<Written, PlaceError> {
         self.check()?;
-        let mut out = Words {
-            words: Vec::new(),
+        let mut out = Written {
+            arguments: Vec::new(),
             unenforced: Vec::new(),
             notes: Vec::new(),
         };
@@ -137,7 +137,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    fn harden(&self, out: &mut Words) {
+    fn harden(&self, out: &mut Written) {
         out.all(["--cap-drop", "ALL"]);
         for capability in ["DAC_OVERRIDE", "CHOWN", "FOWNER"] {
             out.all(["--cap-add", capability]);
@@ -148,7 +148,7 @@ impl Plan<'_> {
         out.all(["--security-opt", "no-new-privileges"]);
     }
 
-    fn limit(&self, out: &mut Words) {
+    fn limit(&self, out: &mut Written) {
         let settings = self.settings;
         // More processors than there are is no limit, and an error for some engines.
         let enough = self.abilities.processors;
@@ -183,7 +183,7 @@ impl Plan<'_> {
     }
 
     /// Chooses the user inside so that files in mounted folders belong to the user outside.
-    fn identify(&self, out: &mut Words) {
+    fn identify(&self, out: &mut Written) {
         let Some(HostUser { uid, gid }) = self.settings.run_as else {
             return;
         };
@@ -200,7 +200,7 @@ impl Plan<'_> {
     }
 
     /// Adds every mount; tells whether a folder of the user's is at `/workspace`.
-    fn mount(&self, out: &mut Words) -> bool {
+    fn mount(&self, out: &mut Written) -> bool {
         let settings = self.settings;
         let mut taken = volumes::targets_of(&settings.extra_args);
         for entry in &settings.volumes {
@@ -244,7 +244,7 @@ impl Plan<'_> {
         workspace
     }
 
-    fn mount_read_only(&self, out: &mut Words, taken: &mut Vec<String>) {
+    fn mount_read_only(&self, out: &mut Written, taken: &mut Vec<String>) {
         for mount in &self.settings.read_only_mounts {
             let target = volumes::normal(&mount.target);
             let source = mount.source.display().to_string();
@@ -266,7 +266,7 @@ impl Plan<'_> {
         }
     }
 
-    fn mount_memory(&self, out: &mut Words, taken: &mut Vec<String>) {
+    fn mount_memory(&self, out: &mut Written, taken: &mut Vec<String>) {
         let root = self.is_root();
         let scratch = if self.settings.persistent.is_none() {
             SCRATCH
@@ -328,7 +328,7 @@ impl Plan<'_> {
         }
     }
 
-    fn run(&self, start: &str, out: &mut Words) {
+    fn run(&self, start: &str, out: &mut Written) {
         let program = match self.main {
             Main::Keeper => "/bin/sh",
             Main::Mounted(_) | Main::Copied => GUEST,
@@ -343,7 +343,7 @@ impl Plan<'_> {
             let note = "an extra argument that is empty or contains a NUL is skipped";
             out.notes.push(note.to_owned());
         }
-        out.words.extend(good.into_iter().cloned());
+        out.arguments.extend(good.into_iter().cloned());
         out.all([self.settings.image.as_str()]);
         if *self.main == Main::Keeper {
             out.all(["-c", KEEPER]);
@@ -360,9 +360,9 @@ impl Plan<'_> {
     }
 }
 
-impl Words {
+impl Written {
     fn all<const N: usize>(&mut self, words: [&str; N]) {
-        self.words.extend(words.into_iter().map(str::to_owned));
+        self.arguments.extend(words.into_iter().map(str::to_owned));
     }
 }
 

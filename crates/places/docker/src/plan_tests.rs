@@ -49,7 +49,7 @@ impl Case<'_> {
         }
     }
 
-    fn try_words(&self) -> Result<Words, PlaceError> {
+    fn try_words(&self) -> Result<Written, PlaceError> {
         Plan {
             settings: &self.settings,
             name: "exoshell-t-1",
@@ -64,27 +64,27 @@ impl Case<'_> {
         .words()
     }
 
-    fn words(&self) -> Words {
+    fn words(&self) -> Written {
         self.try_words().unwrap()
     }
 }
 
 /// Returns the values behind a flag.
-fn values<'a>(words: &'a Words, flag: &str) -> Vec<&'a str> {
+fn values<'a>(words: &'a Written, flag: &str) -> Vec<&'a str> {
     words
-        .words
+        .arguments
         .windows(2)
         .filter(|pair| pair[0] == flag)
         .map(|pair| pair[1].as_str())
         .collect()
 }
 
-fn has(words: &Words, word: &str) -> bool {
-    words.words.iter().any(|known| known == word)
+fn has(words: &Written, word: &str) -> bool {
+    words.arguments.iter().any(|known| known == word)
 }
 
 /// Returns the mounts in memory, without their options.
-fn memory(words: &Words) -> Vec<&str> {
+fn memory(words: &Written) -> Vec<&str> {
     let targets = values(words, "--tmpfs");
     targets
         .iter()
@@ -111,7 +111,7 @@ fn the_default_container_is_hardened_limited_and_labelled() {
         init --dir /.exoshell/run --dir /.exoshell/user/guest --dir /tmp/.exoshell --home /root \
         --idle-ms 300000";
     let expected: Vec<&str> = expected.split_whitespace().collect();
-    assert_eq!(words.words, expected);
+    assert_eq!(words.arguments, expected);
     assert_eq!(words.unenforced, Vec::<&str>::new());
     assert_eq!(words.notes, Vec::<String>::new());
 }
@@ -199,11 +199,15 @@ fn a_user_volume_wins_over_our_mounts() {
     assert_eq!(values(&words, "--mount").len(), 1, "only the guest");
     assert_eq!(memory(&words), ["/var/tmp", "/run"]);
     let extra = words
-        .words
+        .arguments
         .iter()
         .position(|word| word == "/r:/root")
         .unwrap();
-    assert_eq!(words.words[extra + 1], "img:1", "extra arguments come last");
+    assert_eq!(
+        words.arguments[extra + 1],
+        "img:1",
+        "extra arguments come last"
+    );
 }
 
 #[test]

@@ -157,12 +157,13 @@ fn text(setting: &impl Serialize) -> String {
 
 /// Returns the first digits of a SHA-256.
 pub(crate) fn hash(bytes: &[u8], digits: usize) -> String {
-    let mut text: String = Sha256::digest(bytes)
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 0xf)]);
+    Sha256::digest(bytes)
         .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    text.truncate(digits);
-    text
+        .flat_map(|byte| [digit(byte >> 4), digit(*byte)])
+        .take(digits)
+        .collect()
 }
 
 /// Makes a label's value safe: `[A-Za-z0-9_.-]`, at most 63 characters, `unknown` when empty.

@@ -53,14 +53,13 @@ impl World {
     pub(crate) fn podman() -> Self {
         let home = TempDir::new().unwrap();
         let program = home.path().join("podman");
-        let exports: String = [
+        let exports = [
             "CONTAINERS_CONF",
             "CONTAINERS_STORAGE_CONF",
             "CONTAINERS_REGISTRIES_CONF",
         ]
-        .iter()
         .map(|name| format!("export {name}='{}'\n", wanted(name)))
-        .collect();
+        .concat();
         let script = format!("#!/bin/sh\n{exports}exec podman \"$@\"\n");
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
