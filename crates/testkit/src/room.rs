@@ -65,7 +65,7 @@ impl Room {
         let mut first = self.processes();
         first.retain(|process| process.pid == self.first);
         kill(&first);
-        // `unshare` ends with its child.
+        // `unshare` ends with its child, which it has to reap.
         let _ = self.outside.wait();
     }
 }
@@ -78,7 +78,9 @@ impl Default for Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        let _ = self.outside.kill();
+        if self.first == 0 {
+            let _ = self.outside.kill();
+        }
         self.destroy();
     }
 }
