@@ -10,6 +10,9 @@ use crate::support::Answer;
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// Less patience with what ignores a TERM, where that is not the question.
+pub(crate) const SHORT_GRACE: &[(&str, &str)] = &[("terminal.kill_grace_seconds", "0.3")];
+
 pub(crate) fn timeout_keeps_the_output_and_is_told_apart_from_an_exit_with_124(kind: Kind) {
     let site = kind.site();
     let timeout = site.call(&json!({"command": "printf partial; sleep 60", "timeout": 1}));
@@ -43,7 +46,7 @@ pub(crate) fn a_timeout_above_the_maximum_is_clamped_and_said(kind: Kind) {
 }
 
 pub(crate) fn a_timeout_ends_the_whole_tree_however_it_hides(kind: Kind) {
-    let site = kind.site();
+    let site = kind.site_with(SHORT_GRACE);
     site.terminal("true").printed("");
     for form in [
         "echo partial; trap \"\" TERM; setsid -f sleep N; sleep N",
@@ -80,7 +83,7 @@ pub(crate) fn a_timeout_ends_the_whole_tree_however_it_hides(kind: Kind) {
 }
 
 pub(crate) fn an_interrupt_is_130_and_ends_the_whole_tree(kind: Kind) {
-    let site = kind.site();
+    let site = kind.site_with(SHORT_GRACE);
     let sleep = Sleep::new();
     let command =
         sleep.fill("printf partial; trap '' INT TERM; setsid -f sleep N; sleep N; echo never");
@@ -174,7 +177,7 @@ pub(crate) fn a_call_does_not_wait_for_what_is_left_running_and_names_it(kind: K
 }
 
 pub(crate) fn stopped_processes_do_not_hold_the_call(kind: Kind) {
-    let site = kind.site();
+    let site = kind.site_with(SHORT_GRACE);
     let sleep = Sleep::new();
     let command = sleep.fill("sleep N & kill -STOP $!; kill -STOP $$");
     let ran = site
@@ -186,7 +189,7 @@ pub(crate) fn stopped_processes_do_not_hold_the_call(kind: Kind) {
 }
 
 pub(crate) fn a_host_killed_hard_takes_its_command_along_but_not_the_session(kind: Kind) {
-    let site = kind.site();
+    let site = kind.site_with(SHORT_GRACE);
     site.terminal("cd /usr; export A=1").printed("");
     let sleep = Sleep::new();
     let command = sleep.fill("export A=2; trap '' TERM; setsid -f sleep N; sleep N");

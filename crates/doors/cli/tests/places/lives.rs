@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::ends::SHORT_GRACE;
 use crate::site::{Kind, Sleep, ids};
 use crate::support::Answer;
 
@@ -46,7 +47,7 @@ pub(crate) fn a_place_is_listed_removed_and_made_anew(kind: Kind) {
 }
 
 pub(crate) fn removing_a_place_ends_everything_in_it(kind: Kind) {
-    let site = kind.site();
+    let site = kind.site_with(SHORT_GRACE);
     let [foreground, background, left] = [Sleep::new(), Sleep::new(), Sleep::new()];
     site.task("t", &left.fill("setsid sleep N & true")).code();
     let id = site.begin(

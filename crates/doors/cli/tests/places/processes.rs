@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::ends::SHORT_GRACE;
 use crate::site::{Kind, Sleep, ids};
 use crate::support::Answer;
 
@@ -111,7 +112,7 @@ pub(crate) fn every_way_to_end_is_told_apart(kind: Kind) {
 
 pub(crate) fn a_timeout_holds_for_a_process_that_was_given_one(kind: Kind) {
     // The limits of the foreground are none of a process's business.
-    let site = kind.site_with(&[("terminal.timeout_seconds", "0.5")]);
+    let site = kind.site_with(&[("terminal.timeout_seconds", "0.5"), SHORT_GRACE[0]]);
     let free = site.begin("read -r x; exit 6", &json!({}));
     let sleep = Sleep::new();
     let limited = site.begin(
@@ -132,7 +133,7 @@ pub(crate) fn a_timeout_holds_for_a_process_that_was_given_one(kind: Kind) {
 }
 
 pub(crate) fn a_kill_takes_the_whole_tree(kind: Kind) {
-    let site = kind.site();
+    let site = kind.site_with(SHORT_GRACE);
     let sleep = Sleep::new();
     let form = "trap '' TERM INT; setsid -f sleep N; (setsid bash -c '(sleep N &) & exec sleep N' &); sleep N";
     for word in ["tool", "command line"] {

@@ -1,8 +1,11 @@
 //! Programs on a terminal, in every place.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::site::{Kind, Site};
+use crate::ends::SHORT_GRACE;
+use crate::site::{Kind, Site, Sleep};
 
 /// Does something to a process and asserts that it could be done.
 #[track_caller]
@@ -12,7 +15,7 @@ fn send(site: &Site, action: &str, id: &str, more: &Value) {
 }
 
 pub(crate) fn a_command_with_a_terminal_has_one_and_without_has_none(kind: Kind) {
-    let site = kind.site();
+    let site = kind.site_with(SHORT_GRACE);
     let device = |text: &str| assert!(text.starts_with("/dev/pts/"), "{text:?}");
     let answer =
         site.call(&json!({"command": "tty; [ -t 0 ] && [ -t 1 ] && echo yes", "pty": true}));
@@ -33,11 +36,11 @@ pub(crate) fn a_command_with_a_terminal_has_one_and_without_has_none(kind: Kind)
     site.call(&json!({"command": "cd /usr; export A=1", "pty": true}))
         .printed("");
     site.terminal("pwd; echo $A").printed("/usr\n1\n");
-    let sleep = crate::site::Sleep::new();
+    let sleep = Sleep::new();
     let command = sleep.fill("trap '' HUP TERM; setsid -f sleep N; sleep N");
     let answer = site.call(&json!({"command": command, "pty": true, "timeout": 1}));
     assert_eq!(answer.code(), 124, "{}", answer.0);
-    sleep.ends_within(std::time::Duration::from_secs(1));
+    sleep.ends_within(Duration::from_secs(1));
 }
 
 pub(crate) fn a_prompt_takes_lines_keys_and_the_end_of_input(kind: Kind) {
