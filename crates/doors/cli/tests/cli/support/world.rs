@@ -79,6 +79,15 @@ fn install_guest(home: &Path) {
     }
 }
 
+/// Tells whether a file of the home outlives its places: settings, locks (whoever removes one may
+/// have two owners of it) and what is known of a remote host.
+fn is_to_stay(name: &Path) -> bool {
+    let kind = name.extension().unwrap_or_default();
+    name == Path::new("config.toml")
+        || kind == "lock" && (name.starts_with("run") || name.starts_with("docker"))
+        || kind == "json" && name.starts_with("run/ssh")
+}
+
 impl World {
     pub(crate) fn new() -> Self {
         Self::with_home_name("exo")
@@ -235,7 +244,7 @@ impl World {
                 }
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     pending.push(path);
-                } else if name != Path::new("run/start.lock") && name != Path::new("config.toml") {
+                } else if !is_to_stay(&name) {
                     left.push(name.display().to_string());
                 }
             }
