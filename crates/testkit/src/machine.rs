@@ -20,9 +20,13 @@ pub struct Process {
 
 /// Lists the processes that are in the same namespace as this one; `kind` is a name of
 /// `/proc/PID/ns`. A zombie is dead.
+///
+/// A process that has not left our own namespace yet has nobody: whoever asks is about to end
+/// the processes of a namespace, and must never get those of this machine.
 pub fn processes_in(kind: &str, of: u32) -> Vec<Process> {
     let link = |pid: u32| fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok();
-    let Some(wanted) = link(of) else {
+    let own = fs::read_link(format!("/proc/self/ns/{kind}")).ok();
+    let Some(wanted) = link(of).filter(|wanted| Some(wanted) != own.as_ref()) else {
         return Vec::new();
     };
     all()
@@ -103,4 +107,15 @@ pub(crate) fn first_child(parent: u32) -> Option<u32> {
         .next()?
         .parse()
         .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processes_of_this_machine_are_nobodys_to_end() {
+        assert_eq!(processes_in("mnt", std::process::id()), []);
+        assert_eq!(processes_in("pid", std::process::id()), []);
+    }
 }
