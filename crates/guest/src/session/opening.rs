@@ -143,9 +143,12 @@ pub(crate) fn existing_directory(wanted: &[u8], notes: &mut Vec<Note>) -> Vec<u8
     used.to_vec()
 }
 
+/// Returns the place's own environment. What configures us is no part of it, wherever the
+/// launcher's environment comes through.
 fn own_environment() -> Vec<(Vec<u8>, Vec<u8>)> {
     std::env::vars_os()
         .map(|(n, v)| (n.into_encoded_bytes(), v.into_encoded_bytes()))
+        .filter(|(name, _)| !name.starts_with(b"EXOSHELL_"))
         .collect()
 }
 
