@@ -99,10 +99,7 @@ pub(crate) async fn discover(settings: &DockerSettings) -> Result<Engine, PlaceE
     // Without a socket file, the client may still know a way, or say best what is wrong.
     if let Some(socket) = socket.filter(|socket| socket.exists()) {
         let api = Api::new(socket, client.name().to_owned());
-        match api
-            .get_within("ask for its version", "/version", ANSWER_LIMIT)
-            .await
-        {
+        match api.version(ANSWER_LIMIT).await {
             Ok(Some(version)) => return Ok(by_socket(client, api, &version)),
             // The daemon is the only way to reach containers of Docker; Podman needs none.
             Err(error) if !podman => return Err(error),

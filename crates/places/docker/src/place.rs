@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use exoshell_place::bundle::{self, GuestBinary};
 use exoshell_place::{
@@ -30,6 +30,9 @@ const LEASE: Duration = Duration::from_secs(60);
 
 /// How often the guest is asked for a sign of life: an engine can stall without closing a pipe.
 const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// How long the guest of a container may take to start.
+const GUEST_LIMIT: Duration = Duration::from_secs(20);
 
 /// How often a place that vanishes under us is made again before we give up.
 const MAX_TRIES: usize = 4;
@@ -181,15 +184,16 @@ impl DockerPlace {
     ) -> Result<(Container, Origin), PlaceError> {
         let lock = self.lock(progress).await?;
         for container in self.containers(engine).await? {
+            if container.state == "paused" {
+                return Err(paused(engine, &container));
+            }
             let changes = self.changes(&container);
             if !changes.is_empty() {
                 self.replace(engine, &container, &changes).await?;
                 continue;
             }
-            match container.state.as_str() {
-                "running" => return Ok((container, Origin::Running)),
-                "paused" => return Err(paused(engine, &container)),
-                _ => {}
+            if container.is_running() {
+                return Ok((container, Origin::Running));
             }
             progress.step("starting the container again");
             match create::start(engine, &container).await {
@@ -294,23 +298,27 @@ impl DockerPlace {
                     ),
                 });
             }
-            let ended = match attach(&engine, &container.id, own_call()).await? {
+            let silent = match self.attach_patiently(&engine, &container).await? {
                 Attached::Pipe(pipe) => return Ok(*pipe),
-                Attached::Stopped => true,
-                Attached::Without(_) => false,
+                Attached::Stopped => None,
+                Attached::Without(why) => Some(why),
             };
             self.remember(None);
-            match origin {
+            match (origin, silent) {
                 // It ended between our look and our call.
-                Origin::Running if ended => {}
-                Origin::Running | Origin::Started => {
+                (Origin::Running, None) => {}
+                // Whatever runs in there is not ours to end.
+                (Origin::Running, Some(why)) => {
+                    return Err(PlaceError::Unreachable { message: why });
+                }
+                (Origin::Started, _) => {
+                    let id = container.short_id();
                     self.note(format!(
-                        "the container {} was replaced: its guest did not answer",
-                        container.short_id()
+                        "the container {id} was replaced: it did not stay up"
                     ));
                     self.discard(&engine, &container).await?;
                 }
-                Origin::Created => {
+                (Origin::Created, _) => {
                     let error = create::post_mortem(&engine, &container).await;
                     self.discard(&engine, &container).await?;
                     return Err(error);
@@ -322,6 +330,22 @@ impl DockerPlace {
             "the container ends again and again while it is being used",
             "see whether something else on this machine stops or removes containers",
         ))
+    }
+
+    /// Opens a pipe to a guest that may still be starting: many containers at once, or a busy
+    /// machine, need longer than a guest waits for another.
+    async fn attach_patiently(
+        &self,
+        engine: &Engine,
+        container: &Container,
+    ) -> Result<Attached, PlaceError> {
+        let deadline = Instant::now() + GUEST_LIMIT;
+        loop {
+            let attached = attach(engine, &container.id, own_call()).await?;
+            if !matches!(attached, Attached::Without(_)) || Instant::now() > deadline {
+                return Ok(attached);
+            }
+        }
     }
 
     /// Removes a container that turned out to be useless, as it is now.
