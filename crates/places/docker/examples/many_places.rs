@@ -28,7 +28,7 @@ async fn main() {
     let home = tempfile::tempdir().unwrap();
     let done = Arc::new(AtomicBool::new(false));
     let watched = Arc::clone(&done);
-    let watcher = tokio::task::spawn_blocking(move || watch(&watched));
+    let watcher = std::thread::spawn(move || watch(&watched));
     let begin = Instant::now();
     let tasks: Vec<_> = (0..count)
         .map(|number| {
@@ -51,7 +51,7 @@ async fn main() {
     );
     println!(
         "largest PSS of the host and its children: {} MB",
-        watcher.await.unwrap() / 1024
+        watcher.join().unwrap() / 1024
     );
 }
 

@@ -70,7 +70,7 @@ pub(crate) async fn create(
             Ok(made) => return Ok(made),
             Err(text) => {
                 if !attempt.learn(&text) {
-                    return Err(classify::failure(engine.name(), "start a container", &text));
+                    return Err(engine.client.explain("start a container", &text));
                 }
             }
         }

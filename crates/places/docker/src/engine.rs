@@ -132,7 +132,7 @@ fn by_socket(client: Client, api: Api, version: &Value) -> Engine {
         .filter_map(|component| component.get("Name")?.as_str())
         .any(|name| name.contains("Podman"));
     Engine {
-        client,
+        client: client.answered(),
         flavour: if podman {
             Flavour::Podman
         } else {
@@ -189,7 +189,7 @@ async fn by_client(client: Client) -> Result<Engine, PlaceError> {
         } else {
             Flavour::Podman
         },
-        client,
+        client: client.answered(),
         api: None,
         version: text("Version").unwrap_or_default(),
         os,
