@@ -587,3 +587,23 @@ async fn a_program_is_launched_with_its_streams_apart() {
         place.destroy().await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn a_persistent_filesystem_outlives_its_container() {
+    let world = World::docker();
+    for image in [DEBIAN, USER] {
+        let folder = world.home.path().join(image.replace('/', "-"));
+        let settings = DockerSettings {
+            persistent: Some(folder.clone()),
+            ..world.settings(image)
+        };
+        let place = world.place(settings, image);
+        let inside = open(&place).await;
+        assert_eq!(run(&inside, "pwd; echo kept > note").await, "/workspace");
+        place.destroy().await.unwrap();
+        let inside = open(&place).await;
+        assert_eq!(run(&inside, "cat /workspace/note").await, "kept");
+        place.destroy().await.unwrap();
+        assert!(folder.join("workspace/note").exists());
+    }
+}
