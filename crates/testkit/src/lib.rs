@@ -16,7 +16,7 @@ mod room;
 mod sshd;
 
 pub use engine::{Container, Engine, image};
-pub use machine::{Process, processes_in};
+pub use machine::Process;
 pub use net::Net;
 pub use room::Room;
 pub use sshd::{Jump, Sshd, SshdOptions};

@@ -1,6 +1,7 @@
 //! This machine's processes and programs.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -18,21 +19,40 @@ pub struct Process {
     pub command: String,
 }
 
-/// Lists the processes that are in the same namespace as this one; `kind` is a name of
-/// `/proc/PID/ns`. A zombie is dead.
-///
-/// A process that has not left our own namespace yet has nobody: whoever asks is about to end
-/// the processes of a namespace, and must never get those of this machine.
-pub fn processes_in(kind: &str, of: u32) -> Vec<Process> {
-    let link = |pid: u32| fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok();
-    let own = fs::read_link(format!("/proc/self/ns/{kind}")).ok();
-    let Some(wanted) = link(of).filter(|wanted| Some(wanted) != own.as_ref()) else {
-        return Vec::new();
-    };
-    all()
-        .filter(|pid| link(*pid).as_ref() == Some(&wanted))
-        .filter_map(describe)
-        .collect()
+/// A namespace that is not this machine's own, held so that its number is nobody else's.
+#[derive(Debug)]
+pub(crate) struct Namespace {
+    kind: &'static str,
+    link: PathBuf,
+    _held: File,
+}
+
+impl Namespace {
+    /// Returns the namespace that a process is in; `kind` is a name of `/proc/PID/ns`. There is
+    /// none for a process that is gone, nor for one that is (still) where we are: nothing that a
+    /// test does may ever mean all of the machine.
+    pub(crate) fn of(kind: &'static str, pid: u32) -> Option<Self> {
+        let held = File::open(format!("/proc/{pid}/ns/{kind}")).ok()?;
+        // By what is held: a process id may be another's in the next moment.
+        let link = fs::read_link(format!("/proc/self/fd/{}", held.as_raw_fd())).ok()?;
+        let own = fs::read_link(format!("/proc/self/ns/{kind}")).ok()?;
+        // The machine's first process does not let everybody look.
+        let first = fs::read_link(format!("/proc/1/ns/{kind}")).ok();
+        (link != own && Some(&link) != first.as_ref()).then_some(Self {
+            kind,
+            link,
+            _held: held,
+        })
+    }
+
+    /// Lists what runs in it; a zombie is dead.
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        let is_here = |pid: &u32| {
+            fs::read_link(format!("/proc/{pid}/ns/{}", self.kind))
+                .is_ok_and(|link| link == self.link)
+        };
+        all().filter(is_here).filter_map(describe).collect()
+    }
 }
 
 fn all() -> impl Iterator<Item = u32> {
@@ -115,7 +135,10 @@ mod tests {
 
     #[test]
     fn the_processes_of_this_machine_are_nobodys_to_end() {
-        assert_eq!(processes_in("mnt", std::process::id()), []);
-        assert_eq!(processes_in("pid", std::process::id()), []);
+        for kind in ["mnt", "pid"] {
+            for pid in [std::process::id(), 1, 0] {
+                assert!(Namespace::of(kind, pid).is_none(), "{kind} of {pid}");
+            }
+        }
     }
 }

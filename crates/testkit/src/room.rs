@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::machine::{Process, first_child, kill, processes_in};
+use crate::machine::{Namespace, Process, first_child, kill};
 use crate::wait_until;
 
 /// A namespace for processes and mounts. Its first process is an init that only reaps; when that
@@ -12,6 +12,7 @@ use crate::wait_until;
 pub struct Room {
     outside: Child,
     first: u32,
+    namespace: Option<Namespace>,
 }
 
 impl Room {
@@ -26,9 +27,14 @@ impl Room {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let mut room = Self { outside, first: 0 };
+        let mut room = Self {
+            outside,
+            first: 0,
+            namespace: None,
+        };
         let there = wait_until(Duration::from_secs(10), || {
             room.first = first_child(room.outside.id()).unwrap_or(0);
+            room.namespace = Namespace::of("pid", room.first);
             room.processes()
                 .iter()
                 .any(|process| process.command.starts_with("catatonit"))
@@ -50,7 +56,10 @@ impl Room {
 
     /// Lists what runs in the room, its init included.
     pub fn processes(&self) -> Vec<Process> {
-        processes_in("pid", self.first)
+        self.namespace
+            .as_ref()
+            .map(Namespace::processes)
+            .unwrap_or_default()
     }
 
     /// Lists what runs in the room besides its init.
@@ -65,8 +74,11 @@ impl Room {
         let mut first = self.processes();
         first.retain(|process| process.pid == self.first);
         kill(&first);
-        // `unshare` ends with its child, which it has to reap.
-        let _ = self.outside.wait();
+        self.namespace = None;
+        // `unshare` has to reap its child, and then ends.
+        wait_until(Duration::from_secs(5), || {
+            !matches!(self.outside.try_wait(), Ok(None))
+        });
     }
 }
 
@@ -78,10 +90,10 @@ impl Default for Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        if self.first == 0 {
-            let _ = self.outside.kill();
-        }
         self.destroy();
+        // Usually it ended with its child.
+        let _ = self.outside.kill();
+        let _ = self.outside.wait();
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::machine::{Process, kill, processes_in, run, text};
+use crate::machine::{Namespace, Process, kill, run, text};
 use crate::net::Net;
 use crate::wait_until;
 
@@ -89,6 +89,7 @@ pub struct Sshd {
     address: String,
     port: u16,
     child: Option<Child>,
+    namespace: Option<Namespace>,
 }
 
 /// The alias that the client's configuration has for the host.
@@ -117,6 +118,7 @@ impl Sshd {
             address,
             port: 0,
             child: None,
+            namespace: None,
         };
         for folder in ["home", "bin"] {
             fs::create_dir(sshd.dir.path().join(folder)).unwrap();
@@ -275,9 +277,7 @@ impl Sshd {
             }
             fs::write(self.path("sshd_config"), self.server_config()).unwrap();
             self.child = Some(self.spawn());
-            let up = wait_until(Duration::from_secs(10), || {
-                self.answers() || self.has_ended()
-            });
+            let up = wait_until(Duration::from_secs(10), || self.is_up() || self.has_ended());
             if up && !self.has_ended() {
                 return;
             }
@@ -289,6 +289,14 @@ impl Sshd {
 
     fn is_free(&self) -> bool {
         TcpListener::bind((self.address.as_str(), self.port)).is_ok()
+    }
+
+    /// Tells whether the server answers from its own namespace.
+    fn is_up(&mut self) -> bool {
+        let pid = self.child.as_ref().map_or(0, Child::id);
+        self.namespace = Namespace::of("mnt", pid);
+        let listens = |process: &Process| process.command.contains("[listener]");
+        self.processes().iter().any(listens) && self.answers()
     }
 
     fn answers(&self) -> bool {
@@ -336,9 +344,9 @@ impl Sshd {
 
     /// Lists what runs on this host, sshd itself and its connections included.
     pub fn processes(&self) -> Vec<Process> {
-        self.child
+        self.namespace
             .as_ref()
-            .map(|child| processes_in("mnt", child.id()))
+            .map(Namespace::processes)
             .unwrap_or_default()
     }
 
@@ -367,6 +375,7 @@ impl Sshd {
             kill(&all);
             let _ = child.wait();
         }
+        self.namespace = None;
     }
 
     /// Starts a host again that was stopped, at the same address.
