@@ -271,8 +271,10 @@ fn an_unknown_tool_and_arguments_that_are_no_object_are_refused() {
 
 #[test]
 fn a_backend_that_is_not_there_is_never_replaced_by_another() {
-    let world = World::new();
-    for backend in ["nonesuch", "docker", "podman", "ssh", "modal"] {
+    // No engine, no host: whatever is installed here must not be found.
+    let lonely = || World::new().with_variable("EXOSHELL_DOCKER_BINARY", "/nonexistent/docker");
+    let world = lonely();
+    for backend in ["nonesuch", "docker", "podman", "ssh", "command", "modal"] {
         let ran = world.exoshell(["run", "--backend", backend, "touch x"]);
         assert_eq!(ran.code(), 125, "{backend}: {}", ran.talk());
         assert!(ran.talk().contains(backend), "{backend}: {}", ran.talk());
@@ -285,7 +287,7 @@ fn a_backend_that_is_not_there_is_never_replaced_by_another() {
         ]);
         assert_eq!(ran.code(), 125, "{backend}: {}", ran.text());
     }
-    let other = World::new().with_variable("TERMINAL_ENV", "docker");
+    let other = lonely().with_variable("TERMINAL_ENV", "docker");
     let ran = other.exoshell(["run", "touch x"]);
     assert_eq!(ran.code(), 125, "{}", ran.talk());
     untouched(&other);

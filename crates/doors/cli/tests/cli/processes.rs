@@ -451,7 +451,7 @@ fn what_a_foreground_command_left_running_is_listed_and_can_be_killed() {
     );
     assert_eq!(processes_naming(&sleep), []);
     // One that ends by itself has no code that anybody knows, so nobody claims success.
-    world.task("a", "setsid sleep 0.2 & true");
+    world.task("a", "setsid sleep 3 & true");
     let list = world.json(["ps", "--task", "a", "--json"]);
     let id = ids(&list)[0].to_owned();
     let answer = world.wait_for_end(&id);
