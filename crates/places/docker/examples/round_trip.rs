@@ -1,7 +1,8 @@
 //! Measures `true` through the pipe of a container beside the engine's own `exec`.
 //!
-//! Run it as `cargo run --release -p exoshell-place-docker --example round_trip -- PROGRAM IMAGE`;
-//! the engine is the one that the program would use.
+//! Run it as `cargo run --release -p exoshell-place-docker --example round_trip -- PROGRAM IMAGE
+//! [ARGUMENT…]`; the engine is the one that the program would use, and further arguments go to its
+//! `run`.
 
 #![expect(
     clippy::unwrap_used,
@@ -29,6 +30,7 @@ async fn main() {
     let settings = DockerSettings {
         program: Some((&program).into()),
         image: image.clone(),
+        extra_args: words.collect(),
         ..DockerSettings::default()
     };
     let place = DockerPlace::new(settings, home.path(), "bench");

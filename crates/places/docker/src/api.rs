@@ -57,20 +57,24 @@ impl Api {
 
     /// Asks a question and returns the answer; `None` when there is no such thing.
     pub(crate) async fn get(&self, what: &str, path: &str) -> Result<Option<Value>, PlaceError> {
-        self.get_within(what, path, ANSWER_LIMIT).await
+        let ask = self.ask(Method::GET, path, None);
+        let answer = within(ANSWER_LIMIT, ask).await;
+        self.read(what, answer.map_err(|error| self.interrupted(&error))?)
     }
 
-    /// Asks a question that must be answered in this time.
-    pub(crate) async fn get_within(
+    /// Asks an engine that nobody has heard of yet for its version.
+    pub(crate) async fn version(&self, limit: Duration) -> Result<Option<Value>, PlaceError> {
+        let ask = self.ask(Method::GET, "/version", None);
+        let answer = within(limit, ask).await;
+        let answer = answer.map_err(|error| self.unreachable(&error))?;
+        self.read("ask for its version", answer)
+    }
+
+    fn read(
         &self,
         what: &str,
-        path: &str,
-        limit: Duration,
+        (status, body): (StatusCode, Bytes),
     ) -> Result<Option<Value>, PlaceError> {
-        let ask = self.ask(Method::GET, path, None);
-        let (status, body) = within(limit, ask)
-            .await
-            .map_err(|error| self.unreachable(&error))?;
         match status {
             StatusCode::NOT_FOUND => Ok(None),
             status if status.is_success() => match serde_json::from_slice(&body) {
@@ -96,7 +100,7 @@ impl Api {
         let create = self.ask(Method::POST, &path, Some(&wanted));
         let (status, body) = within(EXEC_LIMIT, create)
             .await
-            .map_err(|error| self.unreachable(&error))?;
+            .map_err(|error| self.interrupted(&error))?;
         if !status.is_success() {
             return Err(classify::failure(&self.program, WHAT, &message(&body)));
         }
@@ -107,7 +111,7 @@ impl Api {
         match within(EXEC_LIMIT, self.start_exec(&id)).await {
             Ok(Ok(launched)) => Ok(launched),
             Ok(Err(body)) => Err(classify::failure(&self.program, WHAT, &message(&body))),
-            Err(error) => Err(self.unreachable(&error)),
+            Err(error) => Err(self.interrupted(&error)),
         }
     }
 
@@ -178,6 +182,7 @@ impl Api {
         sender.send_request(request).await.map_err(failed)
     }
 
+    /// The engine does not answer a first question.
     fn unreachable(&self, error: &NoAnswer) -> PlaceError {
         if error.denied {
             return PlaceError::backend(
@@ -188,6 +193,18 @@ impl Api {
             );
         }
         classify::no_daemon(&self.program, &error.message)
+    }
+
+    /// The engine does not answer any more: it may be restarting.
+    fn interrupted(&self, error: &NoAnswer) -> PlaceError {
+        if error.denied {
+            return self.unreachable(error);
+        }
+        PlaceError::backend(
+            Trouble::Interrupted,
+            format!("the container engine went away: {}", error.message),
+            format!("try again when `{} version` answers", self.program),
+        )
     }
 }
 

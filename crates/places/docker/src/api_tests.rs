@@ -17,8 +17,14 @@ fn a_refusal_is_read_from_its_field_or_as_it_is() {
 async fn a_socket_without_an_engine_is_no_daemon() {
     let folder = tempfile::tempdir().unwrap();
     let api = Api::new(folder.path().join("none.sock"), "docker".to_owned());
-    let error = api.get("look", "/version").await.unwrap_err();
+    let error = api.version(ANSWER_LIMIT).await.unwrap_err();
     assert_eq!(error.trouble(), Some(Trouble::NoDaemon));
+    let error = api.get("look", "/info").await.unwrap_err();
+    assert_eq!(
+        error.trouble(),
+        Some(Trouble::Interrupted),
+        "it had answered before"
+    );
 }
 
 #[tokio::test]
@@ -28,7 +34,7 @@ async fn an_engine_that_never_answers_is_no_daemon() {
     let _listener = tokio::net::UnixListener::bind(&socket).unwrap();
     let api = Api::new(socket, "docker".to_owned());
     let limit = Duration::from_millis(50);
-    let error = api.get_within("look", "/version", limit).await.unwrap_err();
+    let error = api.version(limit).await.unwrap_err();
     assert_eq!(error.trouble(), Some(Trouble::NoDaemon));
     assert!(error.to_string().contains("nothing came"));
 }

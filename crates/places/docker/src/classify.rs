@@ -123,7 +123,7 @@ fn meaning(program: &str, text: &str) -> (Trouble, String) {
 
 /// Phrases of engines that refuse a value somebody configured.
 const SETTING_WORDS: &[&str] = &[
-    "invalid argument",
+    "invalid argument \"",
     "invalid volume",
     "invalid mount",
     "invalid reference format",

@@ -68,6 +68,10 @@ fn every_answer_of_an_engine_has_its_own_trouble() {
             "failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process",
             Trouble::DoesNotStart,
         ),
+        (
+            "runc create failed: error setting rlimit type 7: invalid argument: OCI runtime error",
+            Trouble::DoesNotStart,
+        ),
         ("unexpected EOF", Trouble::Interrupted),
     ];
     for (text, expected) in cases {

@@ -29,6 +29,8 @@ pub(crate) struct Client {
     program: PathBuf,
     /// The words that choose the engine.
     engine: Vec<String>,
+    /// Whether its engine has answered before.
+    answered: bool,
 }
 
 /// What a client said and how it ended.
@@ -52,7 +54,11 @@ impl Answer {
 
 impl Client {
     pub(crate) fn new(program: PathBuf, engine: Vec<String>) -> Self {
-        Self { program, engine }
+        Self {
+            program,
+            engine,
+            answered: false,
+        }
     }
 
     /// Returns the program's path.
@@ -68,9 +74,28 @@ impl Client {
             .unwrap_or("docker")
     }
 
+    /// Notes that the engine is there: when it no longer answers, it may be restarting.
+    #[must_use]
+    pub(crate) fn answered(mut self) -> Self {
+        self.answered = true;
+        self
+    }
+
     /// Describes what a failed answer means.
     pub(crate) fn failure(&self, what: &str, answer: &Answer) -> PlaceError {
-        classify::failure(self.name(), what, answer.complaint())
+        self.explain(what, answer.complaint())
+    }
+
+    /// Describes what the words of a client mean.
+    pub(crate) fn explain(&self, what: &str, text: &str) -> PlaceError {
+        match classify::failure(self.name(), what, text) {
+            PlaceError::Backend {
+                trouble: Trouble::NoDaemon,
+                message,
+                hint,
+            } if self.answered => PlaceError::backend(Trouble::Interrupted, message, hint),
+            error => error,
+        }
     }
 
     /// Runs the client to its end; it is killed when the time is up.

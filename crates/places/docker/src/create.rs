@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ pub(crate) async fn create(
     progress: &Progress,
 ) -> Result<Made, PlaceError> {
     let image = pull::image(engine, &place.settings.image, progress).await?;
-    make_folders(place)?;
+    make_folders(place, &image)?;
     let (binary, mut attempt) = first_attempt(place, engine, &image)?;
     for _ in 0..MAX_TRIES {
         progress.step(&format!("starting a container of {}", place.settings.image));
@@ -70,7 +70,7 @@ pub(crate) async fn create(
             Ok(made) => return Ok(made),
             Err(text) => {
                 if !attempt.learn(&text) {
-                    return Err(classify::failure(engine.name(), "start a container", &text));
+                    return Err(engine.client.explain("start a container", &text));
                 }
             }
         }
@@ -132,7 +132,7 @@ fn first_attempt(
 }
 
 /// Makes the folders that are mounted, before the engine would make them for root.
-fn make_folders(place: &DockerPlace) -> Result<(), PlaceError> {
+fn make_folders(place: &DockerPlace, image: &Image) -> Result<(), PlaceError> {
     let Some(folder) = &place.settings.persistent else {
         return Ok(());
     };
@@ -144,17 +144,27 @@ fn make_folders(place: &DockerPlace) -> Result<(), PlaceError> {
             source,
             hint: "set `TERMINAL_SANDBOX_DIR` to a folder that you can write".to_owned(),
         })?;
-        give_to_user(place, &path);
+        give_to_user(place, image, &path);
     }
     Ok(())
 }
 
-/// Lets the user that everything runs as own a folder that we made.
-fn give_to_user(place: &DockerPlace, path: &Path) {
+/// Lets the user that everything runs as write to a folder that we just made.
+fn give_to_user(place: &DockerPlace, image: &Image, path: &Path) {
     let empty = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
-    if let (Some(user), true) = (place.settings.run_as, empty) {
-        // Where that is not allowed, it is us already, or the container says so.
-        let _ = std::os::unix::fs::chown(path, Some(user.uid), Some(user.gid));
+    if !empty {
+        return;
+    }
+    // Where this is not allowed, it is us already, or the container says so.
+    match place.settings.run_as {
+        Some(user) => {
+            let _ = std::os::unix::fs::chown(path, Some(user.uid), Some(user.gid));
+        }
+        // Nobody knows the number of the image's user; the folder above is ours alone.
+        None if !image.runs_as_root() => {
+            let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o777));
+        }
+        None => {}
     }
 }
 

@@ -99,10 +99,7 @@ pub(crate) async fn discover(settings: &DockerSettings) -> Result<Engine, PlaceE
     // Without a socket file, the client may still know a way, or say best what is wrong.
     if let Some(socket) = socket.filter(|socket| socket.exists()) {
         let api = Api::new(socket, client.name().to_owned());
-        match api
-            .get_within("ask for its version", "/version", ANSWER_LIMIT)
-            .await
-        {
+        match api.version(ANSWER_LIMIT).await {
             Ok(Some(version)) => return Ok(by_socket(client, api, &version)),
             // The daemon is the only way to reach containers of Docker; Podman needs none.
             Err(error) if !podman => return Err(error),
@@ -135,7 +132,7 @@ fn by_socket(client: Client, api: Api, version: &Value) -> Engine {
         .filter_map(|component| component.get("Name")?.as_str())
         .any(|name| name.contains("Podman"));
     Engine {
-        client,
+        client: client.answered(),
         flavour: if podman {
             Flavour::Podman
         } else {
@@ -192,7 +189,7 @@ async fn by_client(client: Client) -> Result<Engine, PlaceError> {
         } else {
             Flavour::Podman
         },
-        client,
+        client: client.answered(),
         api: None,
         version: text("Version").unwrap_or_default(),
         os,

@@ -17,6 +17,7 @@ mod create;
 mod engine;
 mod limits;
 mod orphans;
+mod own;
 mod pipe;
 mod place;
 mod plan;

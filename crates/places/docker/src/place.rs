@@ -9,18 +9,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use exoshell_place::bundle::{self, GuestBinary};
 use exoshell_place::{
-    Check, Facts, Launched, Life, Link, LinkOptions, Pipe, Place, PlaceError, PlaceFuture,
-    Progress, Trouble,
+    Check, Facts, Launched, Life, Pipe, Place, PlaceError, PlaceFuture, Progress, Trouble,
 };
-use exoshell_wire::Processes;
 use rustix::fs::FlockOperation;
 
 use crate::adopt;
-use crate::create::{self, NO_GUEST};
+use crate::create;
 use crate::engine::{self, Engine};
 use crate::orphans::is_orphan;
-use crate::pipe::{Attached, Call, attach};
-use crate::plan::{GUEST, GUEST_DIRS};
 use crate::records::{Container, label};
 use crate::report;
 use crate::settings::{DockerSettings, hash};
@@ -30,9 +26,6 @@ const LEASE: Duration = Duration::from_secs(60);
 
 /// How often the guest is asked for a sign of life: an engine can stall without closing a pipe.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-
-/// How often a place that vanishes under us is made again before we give up.
-const MAX_TRIES: usize = 4;
 
 /// A container of Docker or Podman, as a place.
 #[derive(Debug, Clone)]
@@ -49,14 +42,6 @@ pub struct DockerPlace {
 struct Known {
     container: Option<String>,
     notes: Vec<String>,
-}
-
-/// How a container that can be used came to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    Running,
-    Started,
-    Created,
 }
 
 impl DockerPlace {
@@ -108,7 +93,7 @@ impl DockerPlace {
         }
     }
 
-    fn note(&self, note: impl Into<String>) {
+    pub(crate) fn note(&self, note: impl Into<String>) {
         let note = note.into();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.notes.contains(&note) {
@@ -116,7 +101,7 @@ impl DockerPlace {
         }
     }
 
-    fn remember(&self, container: Option<&str>) {
+    pub(crate) fn remember(&self, container: Option<&str>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.container = container.map(str::to_owned);
     }
@@ -132,7 +117,7 @@ impl DockerPlace {
     }
 
     /// Lists this task's containers: running first, then the newest.
-    async fn containers(&self, engine: &Engine) -> Result<Vec<Container>, PlaceError> {
+    pub(crate) async fn containers(&self, engine: &Engine) -> Result<Vec<Container>, PlaceError> {
         let labels = [
             format!("{}=1", label::PRODUCT),
             format!("{}={}", label::PROFILE, self.profile()),
@@ -144,7 +129,7 @@ impl DockerPlace {
     }
 
     /// Takes the lock that lets one host process at a time prepare this task's container.
-    async fn lock(&self, progress: &Progress) -> Result<fs::File, PlaceError> {
+    pub(crate) async fn lock(&self, progress: &Progress) -> Result<fs::File, PlaceError> {
         let dir = self.home.join("docker");
         self.make_folder(&dir)?;
         let path = dir.join(format!("{}.lock", self.task_id()));
@@ -171,182 +156,6 @@ impl DockerPlace {
             Ok(Err(errno)) => Err(failed(errno.into())),
             Err(error) => Err(PlaceError::Nonsense(error.to_string())),
         }
-    }
-
-    /// Returns a container that should run: one that is there, or a new one.
-    async fn provision(
-        &self,
-        engine: &Engine,
-        progress: &Progress,
-    ) -> Result<(Container, Origin), PlaceError> {
-        let lock = self.lock(progress).await?;
-        for container in self.containers(engine).await? {
-            let changes = self.changes(&container);
-            if !changes.is_empty() {
-                self.replace(engine, &container, &changes).await?;
-                continue;
-            }
-            match container.state.as_str() {
-                "running" => return Ok((container, Origin::Running)),
-                "paused" => return Err(paused(engine, &container)),
-                _ => {}
-            }
-            progress.step("starting the container again");
-            match create::start(engine, &container).await {
-                Ok(()) => return Ok((container, Origin::Started)),
-                Err(error) if is_final(&error) => return Err(error),
-                Err(error) => {
-                    self.note(format!("the old container was replaced: {error}"));
-                    create::remove(engine, &container).await?;
-                }
-            }
-        }
-        let made = create::create(self, engine, progress).await?;
-        drop(lock);
-        for note in made.notes {
-            self.note(note);
-        }
-        Ok((made.container, Origin::Created))
-    }
-
-    /// Names the settings in which a container differs from what is wanted.
-    fn changes(&self, container: &Container) -> Vec<&'static str> {
-        if container.label(label::CONFIG) == self.settings.config_hash() {
-            return Vec::new();
-        }
-        let mut changes: Vec<&'static str> = self
-            .settings
-            .shape()
-            .into_iter()
-            .filter(|(name, value)| container.label(&format!("{}.{name}", label::CONFIG)) != value)
-            .map(|(name, _)| name)
-            .collect();
-        if changes.is_empty() {
-            changes.push("version");
-        }
-        changes
-    }
-
-    /// Removes a container with other settings, unless something runs in it.
-    async fn replace(
-        &self,
-        engine: &Engine,
-        container: &Container,
-        changes: &[&'static str],
-    ) -> Result<(), PlaceError> {
-        let what = changes.join(", ");
-        if container.is_running() && self.is_busy(engine, container).await? {
-            return Err(PlaceError::backend(
-                Trouble::OtherSettings,
-                format!(
-                    "the container {} of this task was made with other settings ({what}), and \
-                     something runs in it",
-                    container.short_id()
-                ),
-                "end what runs there, set the settings back, or remove the place with `exoshell \
-                 places rm`",
-            ));
-        }
-        create::remove(engine, container).await?;
-        self.note(format!(
-            "the container {} was replaced because its settings changed: {what}",
-            container.short_id()
-        ));
-        Ok(())
-    }
-
-    /// Asks the guest whether anything runs in a container.
-    async fn is_busy(&self, engine: &Engine, container: &Container) -> Result<bool, PlaceError> {
-        let pipe = match attach(engine, &container.id, own_call()).await? {
-            Attached::Pipe(pipe) => *pipe,
-            Attached::Stopped | Attached::Without(_) => return Ok(false),
-        };
-        let options = LinkOptions {
-            build: env!("CARGO_PKG_VERSION").to_owned(),
-            linger: true,
-            max_warm_shells: 64,
-            heartbeat: None,
-        };
-        let link = Link::open(pipe, &options).await?;
-        let info = link.info().await?;
-        let everything = Processes {
-            id: None,
-            session: None,
-        };
-        let processes = link.processes(everything).await?;
-        Ok(!info.leftovers.is_empty()
-            || info.sessions.iter().any(|session| session.running > 0)
-            || processes
-                .iter()
-                .any(|process| process.ended_ago_ms.is_none()))
-    }
-
-    async fn open_own(&self, progress: &Progress) -> Result<Pipe, PlaceError> {
-        let engine = engine::find(&self.settings).await?;
-        for _ in 0..MAX_TRIES {
-            let (container, origin) = self.provision(&engine, progress).await?;
-            self.remember(Some(&container.id));
-            if container.label(label::GUEST) == NO_GUEST {
-                return Err(PlaceError::NoGuest {
-                    why: format!(
-                        "the image `{}` is for another platform, or allows no programs of ours",
-                        self.settings.image
-                    ),
-                });
-            }
-            let ended = match attach(&engine, &container.id, own_call()).await? {
-                Attached::Pipe(pipe) => return Ok(*pipe),
-                Attached::Stopped => true,
-                Attached::Without(_) => false,
-            };
-            self.remember(None);
-            match origin {
-                // It ended between our look and our call.
-                Origin::Running if ended => {}
-                Origin::Running | Origin::Started => {
-                    self.note(format!(
-                        "the container {} was replaced: its guest did not answer",
-                        container.short_id()
-                    ));
-                    self.discard(&engine, &container).await?;
-                }
-                Origin::Created => {
-                    let error = create::post_mortem(&engine, &container).await;
-                    self.discard(&engine, &container).await?;
-                    return Err(error);
-                }
-            }
-        }
-        Err(PlaceError::backend(
-            Trouble::DoesNotStart,
-            "the container ends again and again while it is being used",
-            "see whether something else on this machine stops or removes containers",
-        ))
-    }
-
-    /// Removes a container that turned out to be useless, as it is now.
-    async fn discard(&self, engine: &Engine, container: &Container) -> Result<(), PlaceError> {
-        match engine.container(&container.id).await? {
-            Some(container) => create::remove(engine, &container).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn open_existing_own(&self) -> Result<Option<Pipe>, PlaceError> {
-        let engine = engine::find(&self.settings).await?;
-        for container in self.containers(&engine).await? {
-            if !container.is_running() {
-                continue;
-            }
-            match attach(&engine, &container.id, own_call()).await? {
-                Attached::Pipe(pipe) => {
-                    self.remember(Some(&container.id));
-                    return Ok(Some(*pipe));
-                }
-                Attached::Stopped | Attached::Without(_) => {}
-            }
-        }
-        Ok(None)
     }
 
     /// Finds the container that commands run in now, without making one.
@@ -412,38 +221,6 @@ impl DockerPlace {
         drop(lock);
         Ok(())
     }
-}
-
-/// Calls the guest of a container that we made.
-const fn own_call() -> Call<'static> {
-    Call {
-        guest: GUEST,
-        dirs: GUEST_DIRS,
-        existing: true,
-    }
-}
-
-/// Tells whether a failed start says nothing about the container itself.
-fn is_final(error: &PlaceError) -> bool {
-    !matches!(
-        error.trouble(),
-        Some(
-            Trouble::DoesNotStart
-                | Trouble::BadSetting
-                | Trouble::NoContainer
-                | Trouble::NoImage
-                | Trouble::TooSlow
-        )
-    )
-}
-
-fn paused(engine: &Engine, container: &Container) -> PlaceError {
-    let id = container.short_id();
-    PlaceError::backend(
-        Trouble::DoesNotStart,
-        format!("the container {id} is paused"),
-        format!("continue it with `{} unpause {id}`", engine.name()),
-    )
 }
 
 impl Place for DockerPlace {

@@ -71,6 +71,8 @@ pub(crate) struct Surroundings {
     pub(crate) docker_config: Option<PathBuf>,
     pub(crate) container_host: Option<String>,
     pub(crate) runtime_dir: Option<PathBuf>,
+    /// Whether the client was given stores of its own, which a service would not know.
+    pub(crate) private_store: bool,
     pub(crate) root: bool,
 }
 
@@ -86,6 +88,8 @@ impl Surroundings {
                 .or_else(|| std::env::home_dir().map(|home| home.join(".docker"))),
             container_host: text("CONTAINER_HOST"),
             runtime_dir: text("XDG_RUNTIME_DIR").map(PathBuf::from),
+            private_store: text("CONTAINERS_STORAGE_CONF").is_some()
+                || text("CONTAINERS_CONF").is_some(),
             root: rustix::process::geteuid().is_root(),
         }
     }
@@ -130,6 +134,9 @@ pub(crate) fn docker_endpoint(engine: Option<&str>, around: &Surroundings) -> En
 pub(crate) fn podman_endpoint(engine: Option<&str>, around: &Surroundings) -> Endpoint {
     if let Some(address) = engine.or(around.container_host.as_deref()) {
         return address_endpoint(address);
+    }
+    if around.private_store {
+        return Endpoint::Elsewhere;
     }
     if around.root {
         return Endpoint::Socket("/run/podman/podman.sock".into());

@@ -83,6 +83,11 @@ fn the_engine_is_the_one_the_client_would_use() {
     );
     let podman = Endpoint::Socket("/run/podman/podman.sock".into());
     assert_eq!(podman_endpoint(None, &around), podman);
+    let private = Surroundings {
+        private_store: true,
+        ..around.clone()
+    };
+    assert_eq!(podman_endpoint(None, &private), Endpoint::Elsewhere);
     let user = Surroundings {
         root: false,
         runtime_dir: Some("/run/user/7".into()),

@@ -506,3 +506,104 @@ async fn doctor_sees_engine_pipe_limits_and_image() {
         assert_eq!(world.is_podman(), checks[1].found.contains("Podman"));
     }
 }
+
+#[tokio::test]
+async fn a_container_without_a_shell_is_adopted_by_copying() {
+    let world = World::docker();
+    let script = "cp /bin/busybox /busybox; /busybox rm -rf /bin; exec /busybox sleep 1000";
+    let id = world.client(&["run", "--detach", BUSYBOX, "/bin/sh", "-c", script]);
+    until("the end of the shell", || {
+        world
+            .client(&["exec", &id, "/busybox", "ls", "/"])
+            .lines()
+            .all(|name| name != "bin")
+    })
+    .await;
+    let settings = DockerSettings {
+        container: Some(id.clone()),
+        ..world.settings(BUSYBOX)
+    };
+    let place = world.place(settings, "bare");
+    let inside = open(&place).await;
+    assert_eq!(inside.hello().shells, Vec::new());
+    let again = link(place.open_existing().await.unwrap().unwrap()).await;
+    again.shut_down().await.unwrap();
+    world.client(&["rm", "--force", &id]);
+}
+
+/// A filesystem that allows no programs.
+struct NoPrograms(std::path::PathBuf);
+
+impl NoPrograms {
+    fn mount(path: std::path::PathBuf) -> Self {
+        std::fs::create_dir(&path).unwrap();
+        let mut mount = std::process::Command::new("mount");
+        let options = ["-t", "tmpfs", "-o", "noexec,mode=0700", "none"];
+        assert!(mount.args(options).arg(&path).status().unwrap().success());
+        Self(path)
+    }
+}
+
+impl Drop for NoPrograms {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount")
+            .arg("--lazy")
+            .arg(&self.0)
+            .status();
+    }
+}
+
+#[tokio::test]
+async fn a_guest_that_cannot_run_from_its_mount_is_copied() {
+    let world = World::docker();
+    let _mount = NoPrograms::mount(world.home());
+    let place = world.place(world.settings(BUSYBOX), "noexec");
+    let inside = open(&place).await;
+    assert_eq!(run(&inside, "echo hi").await, "hi");
+    place.destroy().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_program_is_launched_with_its_streams_apart() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    for world in [World::docker(), World::podman()] {
+        let place = world.place(world.settings(BUSYBOX), "launch");
+        let words = ["/bin/sh", "-c", "cat; echo bad >&2"].map(str::to_owned);
+        let error = place.launch(&words).await.unwrap_err();
+        assert_eq!(error.trouble(), Some(Trouble::NoContainer));
+        open(&place).await;
+        let mut launched = place.launch(&words).await.unwrap();
+        launched.stdin.write_all(b"good").await.unwrap();
+        launched.stdin.shutdown().await.unwrap();
+        drop(launched.stdin);
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        let (one, two) = tokio::join!(
+            launched.stdout.read_to_string(&mut stdout),
+            launched.stderr.read_to_string(&mut stderr)
+        );
+        one.unwrap();
+        two.unwrap();
+        assert_eq!((stdout.as_str(), stderr.trim()), ("good", "bad"));
+        place.destroy().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_persistent_filesystem_outlives_its_container() {
+    let world = World::docker();
+    for image in [DEBIAN, USER] {
+        let folder = world.home.path().join(image.replace('/', "-"));
+        let settings = DockerSettings {
+            persistent: Some(folder.clone()),
+            ..world.settings(image)
+        };
+        let place = world.place(settings, image);
+        let inside = open(&place).await;
+        assert_eq!(run(&inside, "pwd; echo kept > note").await, "/workspace");
+        place.destroy().await.unwrap();
+        let inside = open(&place).await;
+        assert_eq!(run(&inside, "cat /workspace/note").await, "kept");
+        place.destroy().await.unwrap();
+        assert!(folder.join("workspace/note").exists());
+    }
+}
