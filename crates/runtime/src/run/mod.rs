@@ -294,6 +294,12 @@ impl Runtime {
             started: !matches!(error, PlaceError::Failed(_)),
             error: error.into(),
         })?;
+        if done.cause == Cause::Interrupted && !request.interrupt.is_set() {
+            return Err(RunFailure {
+                started: true,
+                error: ended_from_outside().into(),
+            });
+        }
         let end = RunEnd {
             done,
             elapsed: began.elapsed(),
@@ -553,6 +559,14 @@ impl Runtime {
 fn interrupted() -> RuntimeError {
     let text = "interrupted before the command was started";
     PlaceError::Failed(Failure::new(FailureKind::Ended, text)).into()
+}
+
+/// Nobody here asked for the end, so the guest ended it together with its place.
+fn ended_from_outside() -> PlaceError {
+    PlaceError::PlaceLost {
+        message: "the place was stopped or removed while the command ran, which ended the command"
+            .to_owned(),
+    }
 }
 
 /// A command that was started.

@@ -108,19 +108,24 @@ fn credentials_of_the_image_are_filtered_unless_they_are_passed() {
     let words = ["--image", name.as_str()];
     let ran = site.exoshell(["run", "--image", &name, show]);
     let answer = call_as(&site, &words, &[], &json!({ "command": show }));
-    let passing = [("TERMINAL_DOCKER_FORWARD_ENV", "OPENAI_API_KEY")];
+    // Another file of settings, with the same engine.
+    let passing = site.root().join("passing.toml");
+    let settings = "terminal.backend = \"docker\"\nterminal.env_pass = [\"OPENAI_API_KEY\"]\n";
+    fs::write(&passing, settings).unwrap();
+    let variables = [("EXOSHELL_CONFIG", passing.to_str().unwrap())];
+    let call = json!({"command": show, "task_id": "passed"});
+    let passed = call_as(&site, &words, &variables, &call);
+    let variables = [
+        ("TERMINAL_DOCKER_FORWARD_ENV", "OPENAI_API_KEY"),
+        ("OPENAI_API_KEY", "of-the-caller"),
+    ];
     let call = json!({"command": show, "task_id": "forwarded"});
-    let nowhere = call_as(&site, &words, &passing, &call);
-    let mut given = passing.to_vec();
-    given.push(("OPENAI_API_KEY", "of-the-caller"));
-    let call = json!({"command": show, "task_id": "given"});
-    let given = call_as(&site, &words, &given, &call);
+    let forwarded = call_as(&site, &words, &variables, &call);
     let removed = site.exoshell(["places", "rm", "--all"]);
     engine.run(&["image", "rm", &name]);
     assert_eq!(ran.text(), "unset plain\n", "{}", ran.talk());
     answer.printed("unset plain\n");
-    // Asked for by name, so it is passed: the caller's own, else what the image has.
-    nowhere.printed("of-the-image plain\n");
-    given.printed("of-the-caller plain\n");
+    passed.printed("of-the-image plain\n");
+    forwarded.printed("of-the-caller plain\n");
     assert_eq!(removed.code(), 0, "{}", removed.talk());
 }

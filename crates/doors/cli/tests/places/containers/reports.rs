@@ -36,7 +36,7 @@ pub(super) fn listings_and_doctor_name_container_image_age_and_idle_time(kind: K
         "{table}"
     );
     let described = site.exoshell(["places", "info", "t"]).text();
-    for word in [id, image::DEBIAN, "running", "/usr"] {
+    for word in [id, image::DEBIAN, "idle", "/usr"] {
         assert!(described.contains(word), "{word}: {described}");
     }
 
