@@ -104,6 +104,12 @@ impl Plan {
     fn one_shot(guest: &Guest, spec: &SessionSpec) -> Result<Self, Failure> {
         let mut notes = Vec::new();
         let target = initial_state(guest, spec, &mut notes)?;
+        let shells = guest.shells()?;
+        if !shells.can_wait() {
+            notes.push(Note::NoBash {
+                shell: shells.program.path.clone(),
+            });
+        }
         let kept = spec.env.iter().flatten();
         let given = kept
             .filter(|(name, _)| !spec.env_remove.contains(name))

@@ -74,6 +74,9 @@ pub(crate) struct Record {
     /// The guest that held its session when last seen.
     #[serde(default)]
     pub(crate) incarnation: Option<String>,
+    /// The guest of the place whose name, image and limits are told here.
+    #[serde(default)]
+    pub(crate) described: Option<String>,
 }
 
 fn local() -> String {

@@ -15,6 +15,7 @@ fn record(task: &str) -> Record {
         directory: "/".into(),
         own_directory: false,
         incarnation: None,
+        described: None,
     }
 }
 

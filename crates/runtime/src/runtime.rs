@@ -1,6 +1,6 @@
 //! The runtime: what every door calls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,6 +44,8 @@ pub(crate) struct Inner {
     overrides: Mutex<HashMap<String, TaskOverrides>>,
     pub(crate) owner: Owner,
     events: EventHub,
+    /// The engines whose orphans this runtime has looked for.
+    pub(crate) swept: Mutex<HashSet<PathBuf>>,
 }
 
 impl Runtime {
@@ -56,6 +58,7 @@ impl Runtime {
             overrides: Mutex::default(),
             owner: Owner::Runtime,
             events: EventHub::default(),
+            swept: Mutex::default(),
             config,
             environment,
         };
@@ -179,7 +182,9 @@ impl Runtime {
 
     /// Returns the way into a task's place, making the place if it is not there.
     pub(crate) async fn enter(&self, slot: &Slot, task: &str) -> Result<Access, RuntimeError> {
-        Ok(slot.enter(&self.progress(task)).await?)
+        let access = slot.enter(&self.progress(task)).await?;
+        self.sweep_later(slot);
+        Ok(access)
     }
 
     /// Returns the guest of a task's place, making the place if it is not there.
@@ -201,10 +206,8 @@ impl Runtime {
         task: &str,
     ) -> Result<Opened, RuntimeError> {
         let (record, new_place) = self.record(slot, task)?;
-        let mut notes = Vec::new();
-        if new_place {
-            notes = self.describe_place(slot, task).await?;
-        }
+        let incarnation = &link.hello().incarnation;
+        let mut notes = self.describe_place(slot, &record, incarnation).await?;
         if slot.needs_files() {
             notes.extend(self.send_files(slot, link, task).await?);
         }
@@ -214,7 +217,6 @@ impl Runtime {
             only_existing: false,
         };
         let opened = link.open_session(request).await?;
-        let incarnation = &link.hello().incarnation;
         let state_lost = opened.created && record.incarnation.is_some();
         if record.incarnation.as_ref() != Some(incarnation) {
             self.inner.records.update(task, &slot.label, |record| {
@@ -228,25 +230,34 @@ impl Runtime {
         Ok(Opened { state_lost, notes })
     }
 
-    /// Keeps what a new place is called, and returns what its caller should know.
+    /// Keeps what a task's place is called, and returns what its caller should know. Asked again
+    /// only for another guest: then the place was made anew, or replaced by one with other settings.
     pub(crate) async fn describe_place(
         &self,
         slot: &Slot,
-        task: &str,
+        record: &Record,
+        incarnation: &str,
     ) -> Result<Vec<String>, RuntimeError> {
-        if slot.spec.is_local() {
+        if slot.spec.is_local() || record.described.as_deref() == Some(incarnation) {
             return Ok(Vec::new());
         }
-        let facts = slot.place.inspect().await.unwrap_or_default();
+        let Ok(facts) = slot.place.inspect().await else {
+            return Ok(Vec::new());
+        };
         let mut notes = facts.notes;
-        if !facts.unenforced.is_empty() {
+        if !facts.unenforced.is_empty() && facts.unenforced != record.unenforced {
             notes.push(format!("unenforced here: {}", facts.unenforced.join(", ")));
         }
-        self.inner.records.update(task, &slot.label, |record| {
+        let known = |record: &mut Record| {
             record.id = facts.id;
             record.image = facts.image;
             record.unenforced = facts.unenforced;
-        })?;
+            record.place = slot.spec.clone();
+            record.described = Some(incarnation.to_owned());
+        };
+        self.inner
+            .records
+            .update(&record.task, &slot.label, known)?;
         Ok(notes)
     }
 
@@ -270,6 +281,7 @@ impl Runtime {
                 directory,
                 own_directory,
                 incarnation: None,
+                described: None,
             })
         })
     }

@@ -24,6 +24,10 @@ fn every_answer_of_an_engine_has_its_own_trouble() {
             Trouble::NoContainer,
         ),
         (
+            "no such image: UPPER/CASE: invalid reference format: repository name must be lowercase",
+            Trouble::BadSetting,
+        ),
+        (
             "docker: Error response from daemon: No such image: nonexist:1\n\nRun 'docker run --help' for more information",
             Trouble::NoImage,
         ),

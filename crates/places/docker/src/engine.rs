@@ -159,7 +159,12 @@ async fn by_client(client: Client) -> Result<Engine, PlaceError> {
     };
     if !answer.ok {
         return Err(match client.failure(WHAT, &answer) {
-            error if error.trouble() == Some(Trouble::DoesNotStart) => {
+            error
+                if matches!(
+                    error.trouble(),
+                    Some(Trouble::DoesNotStart | Trouble::NoDaemon)
+                ) =>
+            {
                 classify::no_daemon(client.name(), answer.complaint())
             }
             error => error,

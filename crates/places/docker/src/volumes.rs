@@ -109,11 +109,51 @@ fn is_name(text: &str) -> bool {
 }
 
 fn is_options(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, ',' | '=' | '-' | '_'))
+    text.split(',').all(|option| {
+        let name = option.split('=').next().unwrap_or_default();
+        OPTIONS.contains(&name)
+            && option
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "=-_/.;".contains(c))
+    })
 }
+
+/// What Docker or Podman may be told about a volume.
+const OPTIONS: &[&str] = &[
+    "ro",
+    "rw",
+    "z",
+    "Z",
+    "U",
+    "O",
+    "copy",
+    "nocopy",
+    "volume-nocopy",
+    "cached",
+    "delegated",
+    "consistent",
+    "default",
+    "shared",
+    "rshared",
+    "slave",
+    "rslave",
+    "private",
+    "rprivate",
+    "unbindable",
+    "runbindable",
+    "bind",
+    "rbind",
+    "exec",
+    "noexec",
+    "suid",
+    "nosuid",
+    "dev",
+    "nodev",
+    "idmap",
+    "upperdir",
+    "workdir",
+    "subpath",
+];
 
 fn shown(entry: &str) -> String {
     entry

@@ -32,6 +32,8 @@ fn volumes_are_read_and_bad_ones_say_why() {
         ("a b:/c", "neither"),
         ("/a:/b:", "options"),
         ("/a:/b:r o", "options"),
+        ("/a:/b:maybe", "options"),
+        ("/a:/b:ro,maybe", "options"),
         ("/a:/b:ro:x", "too many"),
         ("/a\n:/b", "control"),
     ];

@@ -2,6 +2,7 @@
 
 pub(crate) mod environment;
 mod files;
+mod reaper;
 pub(crate) mod slot;
 pub(crate) mod spec;
 

@@ -294,6 +294,12 @@ impl Runtime {
             started: !matches!(error, PlaceError::Failed(_)),
             error: error.into(),
         })?;
+        if done.cause == Cause::Interrupted && !request.interrupt.is_set() {
+            return Err(RunFailure {
+                started: true,
+                error: ended_from_outside().into(),
+            });
+        }
         let end = RunEnd {
             done,
             elapsed: began.elapsed(),
@@ -321,7 +327,10 @@ impl Runtime {
         let mut notes = Vec::new();
         let mut opened = false;
         if request.task.is_none() && !slot.spec.is_local() {
-            notes = self.note_place(slot, request.place_task()).await?;
+            let incarnation = &link.hello().incarnation;
+            notes = self
+                .note_place(slot, request.place_task(), incarnation)
+                .await?;
         }
         let mut exec = self.exec_request(slot, request, timeout, has_input)?;
         loop {
@@ -390,7 +399,8 @@ impl Runtime {
             )));
         }
         let task = request.place_task();
-        let mut notes = self.note_place(slot, task).await?;
+        // There is one shell per command, so the first look is all there is to know.
+        let mut notes = self.note_place(slot, task, "").await?;
         let exec = self.exec_request(slot, request, timeout, has_input)?;
         let (record, _) = self.record(slot, task)?;
         let spec = match &exec.session {
@@ -421,12 +431,14 @@ impl Runtime {
 
     /// Keeps a record of the place that one-shot commands use, so that it is listed and can be
     /// removed.
-    async fn note_place(&self, slot: &Slot, task: &str) -> Result<Vec<String>, RuntimeError> {
-        let (_, new_place) = self.record(slot, task)?;
-        if new_place {
-            return self.describe_place(slot, task).await;
-        }
-        Ok(Vec::new())
+    async fn note_place(
+        &self,
+        slot: &Slot,
+        task: &str,
+        incarnation: &str,
+    ) -> Result<Vec<String>, RuntimeError> {
+        let (record, _) = self.record(slot, task)?;
+        self.describe_place(slot, &record, incarnation).await
     }
 
     pub(crate) fn exec_request(
@@ -547,6 +559,14 @@ impl Runtime {
 fn interrupted() -> RuntimeError {
     let text = "interrupted before the command was started";
     PlaceError::Failed(Failure::new(FailureKind::Ended, text)).into()
+}
+
+/// Nobody here asked for the end, so the guest ended it together with its place.
+fn ended_from_outside() -> PlaceError {
+    PlaceError::PlaceLost {
+        message: "the place was stopped or removed while the command ran, which ended the command"
+            .to_owned(),
+    }
 }
 
 /// A command that was started.

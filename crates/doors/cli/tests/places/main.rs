@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod calls;
 #[cfg(test)]
+mod containers;
+#[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod lives;

@@ -144,6 +144,23 @@ impl Site {
         self.kind
     }
 
+    /// Returns the engine whose containers this world uses.
+    #[track_caller]
+    pub(crate) fn engine(&self) -> &Engine {
+        match &self.server {
+            Server::Engine(engine) => engine,
+            other => panic!("no engine: {other:?}"),
+        }
+    }
+
+    /// Returns the only container that this world made.
+    #[track_caller]
+    pub(crate) fn container(&self) -> String {
+        let mut all = self.containers();
+        assert_eq!(all.len(), 1, "{all:?}");
+        all.remove(0)
+    }
+
     /// Makes an empty folder in the place, moves the session there and returns its path.
     #[track_caller]
     pub(crate) fn enter_folder(&self) -> String {
