@@ -205,9 +205,7 @@ impl Runtime {
         if new_place {
             notes = self.describe_place(slot, task).await?;
         }
-        if slot.needs_files() {
-            notes.extend(self.send_files(slot, link, task).await?);
-        }
+        notes.extend(self.bring_files(slot, link, task).await?);
         let request = OpenSession {
             key: session_key(task),
             spec: self.session_spec(slot, task, &record, &mut notes),

@@ -100,17 +100,24 @@ impl SshPlace {
         loop {
             self.client.ensure(progress).await?;
             match self.bootstrap().open(progress).await {
-                Err(error) if tries < TRIES && is_interrupted(&error) => tries += 1,
+                Err(error) if tries < TRIES && self.was_cut(&error).await => tries += 1,
                 result => return result,
             }
         }
+    }
+
+    /// Tells whether the connection ended under what failed. A client whose shared connection
+    /// ends says nothing of it.
+    async fn was_cut(&self, error: &PlaceError) -> bool {
+        error.trouble() == Some(Trouble::Interrupted)
+            || error.trouble() == Some(Trouble::DoesNotStart) && !self.client.is_connected().await
     }
 
     async fn connect_existing(&self) -> Result<Option<Pipe>, PlaceError> {
         let mut tries = 1;
         loop {
             match self.bootstrap().open_existing().await {
-                Err(error) if tries < TRIES && is_interrupted(&error) => tries += 1,
+                Err(error) if tries < TRIES && self.was_cut(&error).await => tries += 1,
                 result => return result,
             }
         }
@@ -154,10 +161,6 @@ impl SshPlace {
             ),
         }
     }
-}
-
-fn is_interrupted(error: &PlaceError) -> bool {
-    error.trouble() == Some(Trouble::Interrupted)
 }
 
 fn failed(mut checks: Vec<Check>, name: &str, error: &PlaceError) -> Vec<Check> {
