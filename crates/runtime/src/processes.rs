@@ -403,11 +403,7 @@ impl Runtime {
     }
 
     /// Returns the link to a process that its guest knows, or why nothing can be done with it.
-    async fn living(
-        &self,
-        id: &str,
-        task: Option<&str>,
-    ) -> Result<Reached, RuntimeError> {
+    async fn living(&self, id: &str, task: Option<&str>) -> Result<Reached, RuntimeError> {
         match self.find(id, task).await? {
             (Some(reached), ProcessView::Known(_)) => Ok(reached),
             _ => Err(RuntimeError::Lost {

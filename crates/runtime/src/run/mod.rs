@@ -337,17 +337,17 @@ impl Runtime {
         }
         let mut exec = self.exec_request(slot, request, timeout, has_input)?;
         loop {
-            let mut running =
-                match Running::start(slot, &link, exec.clone(), command.clone()).await {
-                    Ok(running) => running,
-                    // Not all of it was sent, so nothing was run.
-                    Err(error) if tries > 0 && slot.can_regain(&error) => {
-                        tries -= 1;
-                        link = self.guest(slot, request.place_task()).await?;
-                        continue;
-                    }
-                    Err(error) => return Err(error.into()),
-                };
+            let mut running = match Running::start(slot, &link, exec.clone(), command.clone()).await
+            {
+                Ok(running) => running,
+                // Not all of it was sent, so nothing was run.
+                Err(error) if tries > 0 && slot.can_regain(&error) => {
+                    tries -= 1;
+                    link = self.guest(slot, request.place_task()).await?;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             let first = tokio::select! {
                 first = running.next() => first,
                 // Ended before it began is an end like any other.
