@@ -13,9 +13,9 @@ mod trouble;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use exoshell_place::bootstrap::{Bootstrap, Launcher as _, Platform};
+use exoshell_place::bootstrap::{Bootstrap, Launcher as _};
 use exoshell_place::{
-    Check, Facts, Launched, Life, Pipe, Place, PlaceError, PlaceFuture, Progress, Trouble, bundle,
+    Check, Facts, Launched, Life, Pipe, Place, PlaceError, PlaceFuture, Progress, Trouble,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -138,28 +138,8 @@ impl SshPlace {
             Ok(_) => checks.push(Check::fine("connection", "the host accepts our key")),
             Err(error) => return failed(checks, "connection", &error),
         }
-        let platform = match self.bootstrap().platform().await {
-            Ok(platform) => platform,
-            Err(error) => return failed(checks, "commands", &error),
-        };
-        checks.push(self.look_at(&platform));
-        match self.bootstrap().likely_folder().await {
-            Ok(folder) => checks.push(Check::fine("folder for the guest", folder)),
-            Err(error) => return failed(checks, "folder for the guest", &error),
-        }
+        checks.extend(self.bootstrap().look().await);
         checks
-    }
-
-    fn look_at(&self, platform: &Platform) -> Check {
-        let Platform { os, arch } = platform;
-        match bundle::lookup(os, arch, self.settings.guest_dir.as_deref()) {
-            Ok(_) => Check::fine("platform", format!("{os} {arch}")),
-            Err(error) => Check::limited(
-                "platform",
-                format!("{error}; commands run without a guest there, slower"),
-                error.hint().unwrap_or_default(),
-            ),
-        }
     }
 }
 
