@@ -115,7 +115,7 @@ impl Reader {
         };
         let count = read.map_err(|error| CloseReason::Io(error.to_string()))?;
         self.bulk = count >= QUIET_READ_SIZE;
-        self.shared.heard.store(true, Ordering::Relaxed);
+        self.shared.hear();
         Ok(count)
     }
 
@@ -172,7 +172,7 @@ impl Reader {
         if let Ok(place) = place {
             place.send((channel, frame.body));
         }
-        self.shared.heard.store(true, Ordering::Relaxed);
+        self.shared.hear();
         self.shared.held_up.store(false, Ordering::Relaxed);
         Ok(())
     }
@@ -300,17 +300,25 @@ async fn write_pieces<W: AsyncWrite + Unpin>(
 /// Asks for signs of life while the connection lives. Any traffic counts as one.
 ///
 /// Silence is counted in heartbeats, not read from a clock, so that a process that was stopped
-/// or a machine that slept asks again before it gives up.
+/// or a machine that slept asks again before it gives up. The count begins with the last sign of
+/// life, not with the question after it.
 async fn ping_loop(shared: Arc<Shared>, period: Duration) {
     let mut missed = 0;
     while missed < MISSED_HEARTBEATS {
         shared.lock().ping();
         shared.work.notify_one();
-        tokio::select! {
-            _ = shared.wait_closed() => return,
-            () = tokio::time::sleep(period) => {}
+        if shared.closes_within(period).await {
+            return;
         }
-        missed = if shared.take_heard() { 0 } else { missed + 1 };
+        if shared.take_heard() {
+            let rest = period.saturating_sub(shared.since_heard());
+            if shared.closes_within(rest).await {
+                return;
+            }
+            missed = u32::from(!shared.take_heard());
+        } else {
+            missed += 1;
+        }
     }
     let silence = period.saturating_mul(MISSED_HEARTBEATS);
     shared.close(CloseReason::Silent(silence.as_secs()));

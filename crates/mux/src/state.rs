@@ -1,12 +1,13 @@
 //! What the tasks of one connection share.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use exoshell_wire::{Frame, FrameError, Kind};
 use tokio::sync::Notify;
+use tokio::time::{Duration, Instant};
 
 use crate::lane::{Lane, Wakers};
 
@@ -79,7 +80,10 @@ pub(crate) struct Shared {
     /// Wakes everyone who waits for the writer to catch up.
     pub(crate) written: Notify,
     /// Something arrived since the last heartbeat.
-    pub(crate) heard: AtomicBool,
+    heard: AtomicBool,
+    /// When that was, in milliseconds since `began`.
+    heard_ms: AtomicU64,
+    began: Instant,
     /// The reader waits for the owner, not for the peer.
     pub(crate) held_up: AtomicBool,
 }
@@ -95,6 +99,8 @@ impl Shared {
             ended: Notify::new(),
             written: Notify::new(),
             heard: AtomicBool::new(false),
+            heard_ms: AtomicU64::new(0),
+            began: Instant::now(),
             held_up: AtomicBool::new(false),
         }
     }
@@ -140,6 +146,27 @@ impl Shared {
             }
             ended.await;
         }
+    }
+
+    /// Notes a sign of life.
+    pub(crate) fn hear(&self) {
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.heard_ms.store(now, Ordering::Relaxed);
+        self.heard.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells how long ago the last sign of life came.
+    pub(crate) fn since_heard(&self) -> Duration {
+        if self.held_up.load(Ordering::Relaxed) {
+            return Duration::ZERO;
+        }
+        let heard = Duration::from_millis(self.heard_ms.load(Ordering::Relaxed));
+        self.began.elapsed().saturating_sub(heard)
+    }
+
+    /// Waits this long, or until the connection has ended; tells whether it has.
+    pub(crate) async fn closes_within(&self, time: Duration) -> bool {
+        tokio::time::timeout(time, self.wait_closed()).await.is_ok()
     }
 
     /// Tells whether the peer gave a sign of life since the last call.

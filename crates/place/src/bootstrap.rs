@@ -18,7 +18,7 @@ use tokio::io::AsyncWriteExt as _;
 use answer::{Witness, collect};
 
 use crate::bundle::{self, BundleError, GuestBinary};
-use crate::{Launched, Pipe, PlaceError, PlaceFuture, Progress, Silence, Trouble, nonce};
+use crate::{Check, Launched, Pipe, PlaceError, PlaceFuture, Progress, Silence, Trouble, nonce};
 
 pub use quote::{command_line, quote};
 
@@ -27,6 +27,9 @@ const ANNOUNCE_LIMIT: Duration = Duration::from_secs(20);
 
 /// How long a short program may take.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+
+/// What follows from a place that cannot hold a guest.
+const NO_GUEST_NEEDED: &str = "commands run without a guest there, slower";
 
 /// What the guest says when it was told to start nothing and nobody listens.
 const NO_GUEST_HERE: &str = "no guest here";
@@ -138,20 +141,53 @@ impl Bootstrap<'_> {
         }
     }
 
+    /// Looks at what the place runs on and where the guest would go, for `doctor`. Changes
+    /// nothing.
+    pub async fn look(&self) -> Vec<Check> {
+        let platform = match self.platform().await {
+            Ok(platform) => self.look_at_platform(&platform),
+            Err(error) => return vec![broken("commands", &error)],
+        };
+        let folder = match self.likely_folder().await {
+            Ok(Ok(folder)) => Check::fine("folder for the guest", folder),
+            Ok(Err(why)) => Check::limited(
+                "folder for the guest",
+                format!("{why}; {NO_GUEST_NEEDED}"),
+                "give the account a home folder that programs can run in, or configure a folder \
+                 that it can write to",
+            ),
+            Err(error) => broken("folder for the guest", &error),
+        };
+        vec![platform, folder]
+    }
+
+    fn look_at_platform(&self, Platform { os, arch }: &Platform) -> Check {
+        match bundle::lookup(os, arch, self.guest_dir) {
+            Ok(_) => Check::fine("platform", format!("{os} {arch}")),
+            Err(error) => Check::limited(
+                "platform",
+                format!("{error}; {NO_GUEST_NEEDED}"),
+                error.hint().unwrap_or_default(),
+            ),
+        }
+    }
+
     /// Names the folder of the place that would hold the guest, as far as one can tell without
-    /// writing to it.
-    pub async fn likely_folder(&self) -> Result<String, PlaceError> {
+    /// writing to it. The inner error says why there is none.
+    async fn likely_folder(&self) -> Result<Result<String, String>, PlaceError> {
         let nonce = nonce()?;
         let words = program(script::LOOK, &[&nonce, self.folder.unwrap_or_default()]);
         let answer = self.ask(&words, &nonce).await?;
-        match answer.first().and_then(|line| line.strip_prefix("fit:")) {
-            Some(folder) => Ok(folder.to_owned()),
-            None => Err(PlaceError::backend(
-                Trouble::NoFolder,
-                "no folder there can be written to",
-                "give the account a home folder, or configure a folder that it can write to",
-            )),
+        let answer = answer.first().map(String::as_str).unwrap_or_default();
+        if let Some(folder) = answer.strip_prefix("fit:") {
+            return Ok(Ok(folder.to_owned()));
         }
+        Ok(Err(match answer.strip_prefix("noexec:") {
+            Some(folder) => {
+                format!("no program may run in the folders there, such as `{folder}` (noexec)")
+            }
+            None => "no folder there can be written to".to_owned(),
+        }))
     }
 
     /// Looks for the program and becomes a pipe to its guest. The inner error is for a program
@@ -247,6 +283,13 @@ impl Bootstrap<'_> {
         let words = program(script::ECHO, &[&nonce]);
         self.ask(&words, &nonce).await.map(|_| ())
     }
+}
+
+fn broken(name: &str, error: &PlaceError) -> Check {
+    let remedy = error
+        .hint()
+        .unwrap_or_else(|| "try the same command by hand".to_owned());
+    Check::broken(name, error.to_string(), remedy)
 }
 
 /// Builds the words that run one of our scripts.

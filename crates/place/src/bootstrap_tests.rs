@@ -214,7 +214,7 @@ async fn a_folder_may_have_any_name() {
         ..cell.bootstrap()
     };
     let pipe = bootstrap.open(&Progress::default()).await.unwrap();
-    assert_eq!(bootstrap.likely_folder().await.unwrap(), folder);
+    assert_eq!(bootstrap.likely_folder().await.unwrap().unwrap(), folder);
     let inside = cell.root.path().join(name);
     let program = inside.join(bundle::embedded().folder_name());
     assert!(program.join(bundle::FILE_NAME).exists());

@@ -99,6 +99,14 @@ impl RuntimeError {
         }
     }
 
+    /// Tells whether only the pipe to a guest was lost.
+    pub(crate) const fn is_lost_pipe(&self) -> bool {
+        matches!(
+            self,
+            Self::Place(PlaceError::Lost(_)) | Self::Sync(SyncError::Place(PlaceError::Lost(_)))
+        )
+    }
+
     /// Names what exactly is wrong with a backend, for programs.
     pub fn reason(&self) -> Option<&'static str> {
         match self {

@@ -6,7 +6,7 @@ mod record;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use exoshell_place::{FollowStream, Link, PlaceError};
@@ -115,6 +115,12 @@ impl StartRequest {
     }
 }
 
+/// The guest that knows a process.
+struct Reached {
+    slot: Arc<Slot>,
+    link: Link,
+}
+
 /// A process, or what is left of the knowledge of one.
 #[derive(Debug, Clone)]
 pub enum ProcessView {
@@ -147,17 +153,23 @@ impl Runtime {
         let slot = self.slot(&request.task)?;
         let mut link = self.guest(&slot, &request.task).await?;
         let command = Bytes::copy_from_slice(request.command.as_bytes());
+        let mut start = self.start_message(&slot, &request)?;
         let mut opened = false;
         loop {
-            let start = self.start_message(&slot, &request)?;
             let id = start.exec.id.clone();
             let record = self.keep_record(&slot, &link, &id, &request)?;
-            let mut started = link.start(start, command.clone()).await;
-            if matches!(started, Err(PlaceError::Lost(_))) && !slot.life().lease.is_zero() {
+            let started = match link.start(start.clone(), command.clone()).await {
                 // The answer is lost, perhaps not the process: its guest knows it by its id.
-                link = self.guest(&slot, &request.task).await?;
-                started = known_process(&link, &id).await;
-            }
+                Err(error) if slot.can_regain(&error) => {
+                    let (again, known) = look_again(&slot, link, &id, &error).await?;
+                    link = again;
+                    match known {
+                        Some(status) => Ok(status),
+                        None => continue,
+                    }
+                }
+                started => started,
+            };
             match started {
                 Ok(status) => {
                     let confirmed = true;
@@ -181,6 +193,7 @@ impl Runtime {
                     }
                     self.open_session(&slot, &link, &request.task).await?;
                     opened = true;
+                    start = self.start_message(&slot, &request)?;
                 }
             }
         }
@@ -297,7 +310,7 @@ impl Runtime {
         &self,
         id: &str,
         task: Option<&str>,
-    ) -> Result<(Option<Link>, ProcessView), RuntimeError> {
+    ) -> Result<(Option<Reached>, ProcessView), RuntimeError> {
         let unknown = || {
             RuntimeError::Usage(format!(
                 "there is no process `{id}`; `process list` and `exoshell ps` name those that exist"
@@ -320,12 +333,21 @@ impl Runtime {
                 id: Some(id.to_owned()),
                 session: None,
             };
-            match link.processes(filter).await {
+            let (link, listed) = match link.processes(filter).await {
+                Err(error) if record.is_some() && slot.can_regain(&error) => {
+                    let (link, known) = look_again(&slot, link, id, &error).await?;
+                    (link, Ok(known.into_iter().collect()))
+                }
+                listed => (link, listed),
+            };
+            match listed {
                 Ok(list) => {
+                    let list: Vec<ProcessStatus> = list;
                     let status = list.into_iter().next().ok_or_else(unknown)?;
                     let own = task.is_none_or(|task| status.session == Some(session_key(task)));
+                    let reached = Reached { slot, link };
                     return own
-                        .then(|| (Some(link), ProcessView::Known(Box::new(status))))
+                        .then(|| (Some(reached), ProcessView::Known(Box::new(status))))
                         .ok_or_else(unknown);
                 }
                 Err(PlaceError::Failed(_)) => {
@@ -381,13 +403,9 @@ impl Runtime {
     }
 
     /// Returns the link to a process that its guest knows, or why nothing can be done with it.
-    async fn living(
-        &self,
-        id: &str,
-        task: Option<&str>,
-    ) -> Result<(Link, ProcessStatus), RuntimeError> {
+    async fn living(&self, id: &str, task: Option<&str>) -> Result<Reached, RuntimeError> {
         match self.find(id, task).await? {
-            (Some(link), ProcessView::Known(status)) => Ok((link, *status)),
+            (Some(reached), ProcessView::Known(_)) => Ok(reached),
             _ => Err(RuntimeError::Lost {
                 what: format!("the process `{id}`"),
             }),
@@ -403,14 +421,19 @@ impl Runtime {
         max_bytes: u64,
         max_lines: Option<u64>,
     ) -> Result<(Vec<u8>, OutputRead), RuntimeError> {
-        let (link, _) = self.living(id, task).await?;
+        let Reached { slot, mut link } = self.living(id, task).await?;
         let request = ReadOutput {
             id: id.to_owned(),
             from,
             max_bytes,
             max_lines,
         };
-        Ok(link.output(request).await?)
+        loop {
+            match link.output(request.clone()).await {
+                Err(error) if slot.can_regain(&error) => link = slot.regain(&link).await?,
+                read => return Ok(read?),
+            }
+        }
     }
 
     /// Follows a process's output.
@@ -420,7 +443,7 @@ impl Runtime {
         task: Option<&str>,
         from: ReadFrom,
     ) -> Result<FollowStream, RuntimeError> {
-        let (link, _) = self.living(id, task).await?;
+        let Reached { link, .. } = self.living(id, task).await?;
         let id = id.to_owned();
         Ok(link.follow(Follow { id, from })?)
     }
@@ -433,15 +456,21 @@ impl Runtime {
         timeout: Duration,
         until: Option<(String, u64)>,
     ) -> Result<Waited, RuntimeError> {
-        let (link, _) = self.living(id, task).await?;
+        let Reached { slot, mut link } = self.living(id, task).await?;
         let (until, from_byte) = until.map_or((None, 0), |(text, at)| (Some(text), at));
-        let request = Wait {
-            id: id.to_owned(),
-            timeout_ms: millis(timeout),
-            until,
-            from_byte,
-        };
-        Ok(link.wait_process(request).await?)
+        let began = Instant::now();
+        loop {
+            let request = Wait {
+                id: id.to_owned(),
+                timeout_ms: millis(timeout.saturating_sub(began.elapsed())),
+                until: until.clone(),
+                from_byte,
+            };
+            match link.wait_process(request).await {
+                Err(error) if slot.can_regain(&error) => link = slot.regain(&link).await?,
+                waited => return Ok(waited?),
+            }
+        }
     }
 
     /// Acts on a process.
@@ -451,7 +480,7 @@ impl Runtime {
         task: Option<&str>,
         action: Action,
     ) -> Result<Acted, RuntimeError> {
-        let (link, _) = self.living(id, task).await?;
+        let Reached { link, .. } = self.living(id, task).await?;
         let id = id.to_owned();
         Ok(link.act(Act { id, action }).await?)
     }
@@ -471,13 +500,49 @@ impl Runtime {
         bytes: Bytes,
         enter: bool,
     ) -> Result<ProcessStatus, RuntimeError> {
-        let (link, _) = self.living(id, task).await?;
+        let Reached { link, .. } = self.living(id, task).await?;
         let request = WriteInput {
             id: id.to_owned(),
             enter,
             timeout_ms: millis(WRITE_LIMIT),
         };
         Ok(link.write_process(request, bytes).await?)
+    }
+}
+
+/// Tells whether a guest knows no process of that name.
+const fn is_no_process(error: &PlaceError) -> bool {
+    matches!(
+        error,
+        PlaceError::Failed(Failure {
+            kind: FailureKind::NoProcess,
+            ..
+        })
+    )
+}
+
+/// Finds out what became of a process whose pipe was lost; `None` when its guest never got it.
+async fn look_again(
+    slot: &Slot,
+    mut link: Link,
+    id: &str,
+    lost: &PlaceError,
+) -> Result<(Link, Option<ProcessStatus>), PlaceError> {
+    loop {
+        link = match slot.regain(&link).await {
+            Ok(link) => link,
+            Err(why) => {
+                return Err(PlaceError::PlaceLost {
+                    message: format!("{lost}, and it did not come back: {why}"),
+                });
+            }
+        };
+        match known_process(&link, id).await {
+            Ok(status) => return Ok((link, Some(status))),
+            Err(error) if is_no_process(&error) => return Ok((link, None)),
+            Err(error) if slot.can_regain(&error) => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 

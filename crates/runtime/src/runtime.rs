@@ -208,9 +208,7 @@ impl Runtime {
         let (record, new_place) = self.record(slot, task)?;
         let incarnation = &link.hello().incarnation;
         let mut notes = self.describe_place(slot, &record, incarnation).await?;
-        if slot.needs_files() {
-            notes.extend(self.send_files(slot, link, task).await?);
-        }
+        notes.extend(self.bring_files(slot, link, task).await?);
         let request = OpenSession {
             key: session_key(task),
             spec: self.session_spec(slot, task, &record, &mut notes),

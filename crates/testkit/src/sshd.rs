@@ -20,6 +20,7 @@ pub struct SshdOptions {
     shell: Option<String>,
     home: Option<PathBuf>,
     home_mount: Option<String>,
+    temporary_mount: Option<String>,
     settings: Vec<String>,
     address: Option<String>,
     launcher: Vec<String>,
@@ -45,6 +46,15 @@ impl SshdOptions {
     #[must_use]
     pub fn home_mount(mut self, options: &str) -> Self {
         self.home_mount = Some(options.to_owned());
+        self
+    }
+
+    /// Puts filesystems of its own at the folders for temporary files (`/tmp`, `/var/tmp`,
+    /// `/dev/shm`), with these options of tmpfs, as `noexec`, `ro` or `size=64k`. Without it the
+    /// host has those of this machine.
+    #[must_use]
+    pub fn temporary_mount(mut self, options: &str) -> Self {
+        self.temporary_mount = Some(options.to_owned());
         self
     }
 
@@ -214,6 +224,15 @@ impl Sshd {
         )
     }
 
+    /// Returns the options that keep this machine's own ssh out of it, each as `Name=value`.
+    pub fn client_options(&self) -> Vec<String> {
+        vec![
+            format!("UserKnownHostsFile={}", text(&self.known_hosts())),
+            "GlobalKnownHostsFile=/dev/null".to_owned(),
+            "IdentityAgent=none".to_owned(),
+        ]
+    }
+
     fn common_entry(&self) -> String {
         format!(
             "Host *\n  UserKnownHostsFile {}\n  GlobalKnownHostsFile /dev/null\n  \
@@ -311,6 +330,17 @@ impl Sshd {
 
     fn spawn(&self) -> Child {
         let mut script = "mount --bind \"$1\" /etc/passwd; ".to_owned();
+        if let Some(options) = &self.options.temporary_mount {
+            // What the server needs itself is in one of them.
+            script.push_str("mount --bind \"$3\" /mnt; ");
+            for folder in ["/tmp", "/var/tmp", "/dev/shm"] {
+                let _ = write!(script, "mount -t tmpfs -o mode=1777 tmpfs {folder}; ");
+            }
+            script.push_str("mkdir -p \"$3\"; mount --bind /mnt \"$3\"; umount /mnt; ");
+            for folder in ["/tmp", "/var/tmp", "/dev/shm"] {
+                let _ = write!(script, "mount -o remount,{options} {folder}; ");
+            }
+        }
         if let Some(options) = &self.options.home_mount {
             let _ = write!(
                 script,
@@ -335,6 +365,7 @@ impl Sshd {
             .args(words)
             .arg(self.path("passwd"))
             .arg(self.path("sshd_config"))
+            .arg(self.dir.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

@@ -99,9 +99,11 @@ pub(super) const INSTALL: &str = concat!(
     "done; echo \"$exo_n:none:\"",
 );
 
-/// Prints the first folder that looks as if it could hold the guest. Changes nothing.
+/// Prints the first folder that looks as if it could hold the guest, or why there is none. Changes
+/// nothing.
 ///
-/// Arguments: nonce, configured folder.
+/// Arguments: nonce, configured folder. Whether programs may run in a folder is read from the list
+/// of mounts, where there is one: the mount with the longest path that leads there counts.
 pub(super) const LOOK: &str = concat!(
     "exo_n=$1; exo_f=$2; exo_w=none:; ",
     each_folder!(),
@@ -109,7 +111,13 @@ pub(super) const LOOK: &str = concat!(
     "if [ -h \"$exo_c\" ]; then continue; fi; ",
     "if [ -e \"$exo_c\" ]; then if [ -O \"$exo_c\" ]; then :; else continue; fi; fi; exo_p=$exo_c; ",
     "while [ -n \"$exo_p\" ]; do if [ -e \"$exo_p\" ]; then break; fi; exo_p=${exo_p%/*}; done; ",
-    "if [ -d \"${exo_p:-/}\" ] && [ -w \"${exo_p:-/}\" ]; then exo_w=fit:$exo_c; break; fi; ",
+    "if [ -d \"${exo_p:-/}\" ] && [ -w \"${exo_p:-/}\" ]; then :; else continue; fi; ",
+    "exo_l=0; exo_o=; if [ -r /proc/mounts ]; then ",
+    "while read -r exo_1 exo_2 exo_3 exo_4; do case $exo_p/ in \"${exo_2%/}\"/*) ",
+    "if [ ${#exo_2} -ge $exo_l ]; then exo_l=${#exo_2}; exo_o=$exo_4; fi ;; esac; ",
+    "done </proc/mounts; fi; ",
+    "case ,$exo_o in *,noexec*) exo_w=noexec:$exo_c; continue ;; esac; ",
+    "exo_w=fit:$exo_c; break; ",
     "done; echo \"$exo_n:$exo_w\"; echo \"$exo_n:end:\"",
 );
 

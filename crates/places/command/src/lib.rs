@@ -7,7 +7,7 @@
 mod run;
 mod template;
 
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use exoshell_place::bundle::{self, GuestBinary};
 use exoshell_place::{
     Check, Facts, Launched, Life, Pipe, Place, PlaceError, PlaceFuture, Progress, Silence, Trouble,
 };
+use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -165,6 +166,23 @@ impl CommandPlace {
         }
     }
 
+    /// Returns the folder of this machine that a guest with our files uses.
+    fn own_folder(&self) -> PathBuf {
+        self.home.join("run").join("command").join(&self.key)
+    }
+
+    /// Removes what a guest left in the home, unless one lives there.
+    fn remove_own_folder(&self) {
+        let folder = self.own_folder();
+        let Ok(lock) = File::open(folder.join("guest.lock")) else {
+            return;
+        };
+        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            // What cannot be removed is found again by the next guest.
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+
     /// Returns the folders the guest may live in there, the best one first.
     fn folders(&self) -> Vec<String> {
         let mut folders = Vec::new();
@@ -173,8 +191,7 @@ impl CommandPlace {
             format!("{folder}/run-{}", self.key)
         }));
         if self.template.guest_path.is_none() {
-            let own = self.home.join("run").join("command").join(&self.key);
-            folders.push(own.to_string_lossy().into_owned());
+            folders.push(self.own_folder().to_string_lossy().into_owned());
         }
         for folder in ["/tmp", "/var/tmp", "/dev/shm", "/run"] {
             folders.push(format!("{folder}/exoshell-{}", self.key));
@@ -295,19 +312,6 @@ impl CommandPlace {
             ),
         }
     }
-
-    /// Asks a shell in the place what it runs on and where the guest would go.
-    async fn look_inside(&self) -> Vec<Check> {
-        let platform = match self.bootstrap().platform().await {
-            Ok(platform) => format!("{} {}", platform.os, platform.arch),
-            Err(error) => return vec![broken("commands", &error)],
-        };
-        let folder = match self.bootstrap().likely_folder().await {
-            Ok(folder) => Check::fine("folder for the guest", folder),
-            Err(error) => broken("folder for the guest", &error),
-        };
-        vec![Check::fine("platform", platform), folder]
-    }
 }
 
 impl Launcher for CommandPlace {
@@ -370,10 +374,11 @@ impl Place for CommandPlace {
 
     fn destroy(&self) -> PlaceFuture<'_, ()> {
         Box::pin(async {
-            match &self.template.destroy {
-                Some(words) => run_to_end(words).await,
-                None => Ok(()),
+            if let Some(words) = &self.template.destroy {
+                run_to_end(words).await?;
             }
+            self.remove_own_folder();
+            Ok(())
         })
     }
 
@@ -382,7 +387,7 @@ impl Place for CommandPlace {
             if self.template.names_guest() {
                 Ok(vec![self.look_direct().await])
             } else {
-                Ok(self.look_inside().await)
+                Ok(self.bootstrap().look().await)
             }
         })
     }

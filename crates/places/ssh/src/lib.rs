@@ -13,9 +13,9 @@ mod trouble;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use exoshell_place::bootstrap::{Bootstrap, Launcher as _, Platform};
+use exoshell_place::bootstrap::{Bootstrap, Launcher as _};
 use exoshell_place::{
-    Check, Facts, Launched, Life, Pipe, Place, PlaceError, PlaceFuture, Progress, Trouble, bundle,
+    Check, Facts, Launched, Life, Pipe, Place, PlaceError, PlaceFuture, Progress, Trouble,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -100,17 +100,24 @@ impl SshPlace {
         loop {
             self.client.ensure(progress).await?;
             match self.bootstrap().open(progress).await {
-                Err(error) if tries < TRIES && is_interrupted(&error) => tries += 1,
+                Err(error) if tries < TRIES && self.was_cut(&error).await => tries += 1,
                 result => return result,
             }
         }
+    }
+
+    /// Tells whether the connection ended under what failed. A client whose shared connection
+    /// ends says nothing of it.
+    async fn was_cut(&self, error: &PlaceError) -> bool {
+        error.trouble() == Some(Trouble::Interrupted)
+            || error.trouble() == Some(Trouble::DoesNotStart) && !self.client.is_connected().await
     }
 
     async fn connect_existing(&self) -> Result<Option<Pipe>, PlaceError> {
         let mut tries = 1;
         loop {
             match self.bootstrap().open_existing().await {
-                Err(error) if tries < TRIES && is_interrupted(&error) => tries += 1,
+                Err(error) if tries < TRIES && self.was_cut(&error).await => tries += 1,
                 result => return result,
             }
         }
@@ -131,33 +138,9 @@ impl SshPlace {
             Ok(_) => checks.push(Check::fine("connection", "the host accepts our key")),
             Err(error) => return failed(checks, "connection", &error),
         }
-        let platform = match self.bootstrap().platform().await {
-            Ok(platform) => platform,
-            Err(error) => return failed(checks, "commands", &error),
-        };
-        checks.push(self.look_at(&platform));
-        match self.bootstrap().likely_folder().await {
-            Ok(folder) => checks.push(Check::fine("folder for the guest", folder)),
-            Err(error) => return failed(checks, "folder for the guest", &error),
-        }
+        checks.extend(self.bootstrap().look().await);
         checks
     }
-
-    fn look_at(&self, platform: &Platform) -> Check {
-        let Platform { os, arch } = platform;
-        match bundle::lookup(os, arch, self.settings.guest_dir.as_deref()) {
-            Ok(_) => Check::fine("platform", format!("{os} {arch}")),
-            Err(error) => Check::limited(
-                "platform",
-                format!("{error}; commands run without a guest there, slower"),
-                error.hint().unwrap_or_default(),
-            ),
-        }
-    }
-}
-
-fn is_interrupted(error: &PlaceError) -> bool {
-    error.trouble() == Some(Trouble::Interrupted)
 }
 
 fn failed(mut checks: Vec<Check>, name: &str, error: &PlaceError) -> Vec<Check> {

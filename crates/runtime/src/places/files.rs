@@ -10,9 +10,26 @@ use crate::runtime::Runtime;
 use crate::sync::{Manifest, SyncOptions, SyncReport, pull, push};
 
 impl Runtime {
+    /// Sends the configured files if this program has not done so yet.
+    pub(crate) async fn bring_files(
+        &self,
+        slot: &Slot,
+        link: &Link,
+        task: &str,
+    ) -> Result<Vec<String>, RuntimeError> {
+        if !slot.needs_files() {
+            return Ok(Vec::new());
+        }
+        let sent = self.send_files(slot, link, task).await;
+        if sent.is_err() {
+            slot.still_needs_files();
+        }
+        sent
+    }
+
     /// Sends the configured files to a place that sees none of this machine's own. Returns what
     /// the caller should know.
-    pub(crate) async fn send_files(
+    async fn send_files(
         &self,
         slot: &Slot,
         link: &Link,

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::error::RuntimeError;
 use crate::event::EventKind;
 use crate::record::{Record, check_task, now};
-use crate::runtime::{Runtime, session_key};
+use crate::runtime::{DEFAULT_TASK, Runtime, session_key};
 use slot::Slot;
 
 /// How a task's session is told in a listing.
@@ -274,12 +274,27 @@ impl Runtime {
                 cleaned.removed.push(record.task);
             }
         }
+        self.hang_up().await;
         let local = self.local_slot()?;
         self.shut_down(&local, &mut cleaned).await;
         local.place.sweep().await?;
         self.inner.processes.forget(None);
         self.inner.records.remove_folder();
         Ok(cleaned)
+    }
+}
+
+impl Runtime {
+    /// Ends the shared connection to the configured host, which may be there without a place: for
+    /// `doctor`, or after a failed start.
+    async fn hang_up(&self) {
+        if let Ok(slot) = self.slot(DEFAULT_TASK)
+            && slot.spec.is_remote_host()
+        {
+            // One that cannot be ended ends by itself.
+            let _ = slot.place.destroy().await;
+            self.forget_slot(&slot.label);
+        }
     }
 }
 

@@ -71,6 +71,11 @@ impl Slot {
         !self.sent_files.swap(true, Ordering::Relaxed)
     }
 
+    /// Says that the files did not arrive after all.
+    pub(crate) fn still_needs_files(&self) {
+        self.sent_files.store(false, Ordering::Relaxed);
+    }
+
     /// Tells how long things live there.
     pub(crate) fn life(&self) -> Life {
         self.place.life()
@@ -131,14 +136,28 @@ impl Slot {
         Ok(Some(link))
     }
 
+    /// Tells whether a failure means that only the pipe is gone, so that its guest may be found
+    /// again.
+    pub(crate) fn can_regain(&self, error: &PlaceError) -> bool {
+        matches!(error, PlaceError::Lost(_)) && !self.life().lease.is_zero()
+    }
+
+    /// Gets the lost pipe to a guest back, for as long as a lease is.
+    pub(crate) async fn regain(&self, lost: &Link) -> Result<Link, PlaceError> {
+        let until = Instant::now() + self.life().lease;
+        self.reconnect(&lost.hello().incarnation, until).await
+    }
+
     /// Gets a lost pipe back, to the same guest as before, while its lease runs.
     pub(crate) async fn reconnect(
         &self,
         incarnation: &str,
         until: Instant,
     ) -> Result<Link, PlaceError> {
-        loop {
-            let error = match self.existing().await {
+        let mut last = None;
+        // A try that hangs must not outlast the lease.
+        while let Ok(found) = tokio::time::timeout_at(until.into(), self.existing()).await {
+            match found {
                 Ok(Some(link)) if link.hello().incarnation == incarnation => return Ok(link),
                 Ok(_) => {
                     let gone = "the guest that ran the command is gone";
@@ -148,13 +167,20 @@ impl Slot {
                         "look at the place: it was removed or restarted while the command ran",
                     ));
                 }
-                Err(error) => error,
-            };
+                Err(error) => last = Some(error),
+            }
             if Instant::now() + RECONNECT_PAUSE >= until {
-                return Err(error);
+                break;
             }
             tokio::time::sleep(RECONNECT_PAUSE).await;
         }
+        Err(last.unwrap_or_else(|| {
+            PlaceError::backend(
+                Trouble::NoAnswer,
+                "the place does not answer",
+                "check that it runs and that the network lets you through",
+            )
+        }))
     }
 
     /// Forgets the link, for instance because its guest was ended.

@@ -86,6 +86,11 @@ impl PlaceSpec {
         matches!(self, Self::Docker(_))
     }
 
+    /// Tells whether commands run on a host that others share.
+    pub(crate) const fn is_remote_host(&self) -> bool {
+        matches!(self, Self::Ssh(_))
+    }
+
     /// Tells whether removing the place ends everything in it, whatever its guest says.
     pub(crate) const fn is_disposable(&self) -> bool {
         matches!(self, Self::Docker(settings) if settings.container.is_none())

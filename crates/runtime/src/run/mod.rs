@@ -33,6 +33,9 @@ pub(crate) const SUPERVISOR_KILLED: &str =
 /// How often a running command is reported as active.
 const ACTIVITY_PERIOD: Duration = Duration::from_secs(10);
 
+/// How often a command is sent again when the pipe was lost before all of it was sent.
+const START_TRIES: u32 = 3;
+
 /// How many pieces of stdin may wait.
 const STDIN_QUEUE: usize = 4;
 
@@ -300,6 +303,13 @@ impl Runtime {
                 error: ended_from_outside().into(),
             });
         }
+        if started.plain
+            && let Some(task) = &request.task
+        {
+            self.inner.records.update(task, &slot.label, |record| {
+                record.directory.clone_from(&done.cwd);
+            })?;
+        }
         let end = RunEnd {
             done,
             elapsed: began.elapsed(),
@@ -326,15 +336,27 @@ impl Runtime {
         let mut state_lost = false;
         let mut notes = Vec::new();
         let mut opened = false;
+        let mut tries = START_TRIES;
         if request.task.is_none() && !slot.spec.is_local() {
             let incarnation = &link.hello().incarnation;
             notes = self
                 .note_place(slot, request.place_task(), incarnation)
                 .await?;
+            notes.extend(self.bring_files(slot, &link, request.place_task()).await?);
         }
         let mut exec = self.exec_request(slot, request, timeout, has_input)?;
         loop {
-            let mut running = Running::start(slot, &link, exec.clone(), command.clone()).await?;
+            let mut running = match Running::start(slot, &link, exec.clone(), command.clone()).await
+            {
+                Ok(running) => running,
+                // Not all of it was sent, so nothing was run.
+                Err(error) if tries > 0 && slot.can_regain(&error) => {
+                    tries -= 1;
+                    link = self.guest(slot, request.place_task()).await?;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             let first = tokio::select! {
                 first = running.next() => first,
                 // Ended before it began is an end like any other.
@@ -348,16 +370,25 @@ impl Runtime {
                     kind: FailureKind::NoSession,
                     ..
                 })) if !opened => {
+                    exec.id = exoshell_place::nonce()?;
                     if let Some(task) = &request.task {
                         let session = tokio::select! {
-                            opened = self.open_session(slot, &link, task) => opened?,
+                            opened = self.open_session(slot, &link, task) => opened,
                             () = request.interrupt.wait() => return Err(interrupted()),
+                        };
+                        let session = match session {
+                            Ok(session) => session,
+                            Err(error) if tries > 0 && error.is_lost_pipe() => {
+                                tries -= 1;
+                                link = self.guest(slot, request.place_task()).await?;
+                                continue;
+                            }
+                            Err(error) => return Err(error),
                         };
                         state_lost = session.state_lost;
                         notes = session.notes;
                     }
                     opened = true;
-                    exec.id = exoshell_place::nonce()?;
                 }
                 // Whether it was started is the guest's to say: it knows the id.
                 Err(error) if running.can_recover(&error) => match running.recover(error).await? {
@@ -366,6 +397,7 @@ impl Runtime {
                             running,
                             state_lost,
                             notes,
+                            plain: false,
                         });
                     }
                     Recovered::NeverStarted(again) => link = again,
@@ -377,6 +409,7 @@ impl Runtime {
                         running,
                         state_lost,
                         notes,
+                        plain: false,
                     });
                 }
             }
@@ -405,7 +438,14 @@ impl Runtime {
         let (record, _) = self.record(slot, task)?;
         let spec = match &exec.session {
             SessionRef::OneShot(spec) => spec.clone(),
-            SessionRef::Key(_) => self.session_spec(slot, task, &record, &mut notes),
+            SessionRef::Key(_) => {
+                let mut spec = self.session_spec(slot, task, &record, &mut notes);
+                // Where the last command left off, perhaps one of another program.
+                if !record.directory.0.is_empty() {
+                    spec.cwd = Some(record.directory);
+                }
+                spec
+            }
         };
         let stream = shell
             .run(PlainCommand {
@@ -426,6 +466,7 @@ impl Runtime {
             running: Running::plain(exec.id, slot, stream),
             state_lost: false,
             notes,
+            plain: true,
         })
     }
 
@@ -574,4 +615,6 @@ struct Started {
     running: Running,
     state_lost: bool,
     notes: Vec<String>,
+    /// Whether it has a shell of its own, and no guest.
+    plain: bool,
 }

@@ -131,9 +131,7 @@ impl Running {
 
     /// Tells whether the command may go on although the connection was lost.
     pub(super) fn can_recover(&self, error: &PlaceError) -> bool {
-        matches!(error, PlaceError::Lost(_))
-            && matches!(self.source, Source::Guest { .. })
-            && !self.slot.life().lease.is_zero()
+        matches!(self.source, Source::Guest { .. }) && self.slot.can_regain(error)
     }
 
     /// Gets the connection back while the command's lease runs, and goes on where it stopped.
@@ -145,11 +143,15 @@ impl Running {
                 message: format!("{lost}, and it did not come back: {error}"),
             })?;
             let [stdout, stderr] = self.received;
-            let mut stream = link.resume(Resume {
+            let resumed = link.resume(Resume {
                 id: self.id.clone(),
                 stdout,
                 stderr,
-            })?;
+            });
+            let Ok(mut stream) = resumed else {
+                // It is lost again already.
+                continue;
+            };
             match stream.next().await {
                 Ok(ExecEvent::Resumed(resumed)) => {
                     if let Some(feeder) = &self.feeder {

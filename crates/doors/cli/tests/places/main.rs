@@ -11,9 +11,17 @@ mod containers;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]
+mod hosts;
+#[cfg(test)]
+mod launchers;
+#[cfg(test)]
 mod lives;
 #[cfg(test)]
+mod loss;
+#[cfg(test)]
 mod output;
+#[cfg(test)]
+mod plain;
 #[cfg(test)]
 mod processes;
 #[cfg(test)]
@@ -28,6 +36,8 @@ mod state;
     reason = "shared with the other binary, which uses the rest"
 )]
 mod support;
+#[cfg(test)]
+mod synced;
 #[cfg(test)]
 mod terminals;
 

@@ -59,34 +59,7 @@ impl Kind {
         variables: &[(&str, &str)],
     ) -> Site {
         let (server, own) = self.server();
-        let mut world = World::new();
-        for (name, value) in variables {
-            world = world.with_variable(name, value);
-        }
-        let variables = match &server {
-            Server::None | Server::Room(_) => Vec::new(),
-            Server::Engine(engine) => engine.variables().to_vec(),
-            Server::Host(host) => {
-                let folder = host.client_folder();
-                vec![("PATH".to_owned(), format!("{}:{PATH}", folder.display()))]
-            }
-        };
-        for (name, value) in variables {
-            world = world.with_variable(name, value);
-        }
-        let more = settings
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let lines: Vec<String> = own
-            .into_iter()
-            .chain(more)
-            .map(|(name, value)| format!("{name} = {value}\n"))
-            .collect();
-        Site {
-            world: world.with_config(&lines.concat()),
-            server,
-            kind: self,
-        }
+        Site::with(self, server, own, settings, variables)
     }
 
     /// Starts what is needed, and returns it with the settings that name it.
@@ -113,13 +86,7 @@ impl Kind {
             }
             Self::Ssh => {
                 let host = Sshd::start();
-                let settings = vec![
-                    backend("ssh"),
-                    setting("ssh.host", quoted(host.address())),
-                    setting("ssh.port", host.port().to_string()),
-                    setting("ssh.user", quoted("root")),
-                    setting("ssh.key", quoted(host.key().to_str().unwrap())),
-                ];
+                let settings = host_settings(&host);
                 (Server::Host(host), settings)
             }
             Self::Command => {
@@ -131,6 +98,21 @@ impl Kind {
     }
 }
 
+/// Returns the settings that name a host.
+fn host_settings(host: &Sshd) -> Vec<(String, String)> {
+    let quoted = |text: &str| json!(text).to_string();
+    [
+        ("terminal.backend", quoted("ssh")),
+        ("ssh.host", quoted(host.address())),
+        ("ssh.port", host.port().to_string()),
+        ("ssh.user", quoted("root")),
+        ("ssh.key", quoted(host.key().to_str().unwrap())),
+        ("ssh.options", json!(host.client_options()).to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}
+
 impl Deref for Site {
     type Target = World;
 
@@ -140,6 +122,78 @@ impl Deref for Site {
 }
 
 impl Site {
+    /// Makes a world whose tasks live on this host.
+    #[track_caller]
+    pub(crate) fn on(host: Sshd, settings: &[(&str, &str)]) -> Self {
+        let own = host_settings(&host);
+        Self::with(Kind::Ssh, Server::Host(host), own, settings, &[])
+    }
+
+    /// Makes a world whose tasks live behind a launcher of this machine.
+    #[track_caller]
+    pub(crate) fn behind(settings: &[(&str, &str)]) -> Self {
+        let backend = ("terminal.backend".to_owned(), "\"command\"".to_owned());
+        Self::with(Kind::Command, Server::None, vec![backend], settings, &[])
+    }
+
+    #[track_caller]
+    fn with(
+        kind: Kind,
+        server: Server,
+        own: Vec<(String, String)>,
+        settings: &[(&str, &str)],
+        variables: &[(&str, &str)],
+    ) -> Self {
+        let mut world = World::new();
+        for (name, value) in variables {
+            world = world.with_variable(name, value);
+        }
+        let variables = match &server {
+            Server::None | Server::Room(_) => Vec::new(),
+            Server::Engine(engine) => engine.variables().to_vec(),
+            Server::Host(host) => {
+                let folder = host.client_folder();
+                vec![("PATH".to_owned(), format!("{}:{PATH}", folder.display()))]
+            }
+        };
+        for (name, value) in variables {
+            world = world.with_variable(name, value);
+        }
+        // What a test says itself holds instead of what the server needs.
+        let given = |name: &str| settings.iter().any(|(own, _)| *own == name);
+        let own = own.into_iter().filter(|(name, _)| !given(name));
+        let more = settings
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let lines: Vec<String> = own
+            .chain(more)
+            .map(|(name, value)| format!("{name} = {value}\n"))
+            .collect();
+        Self {
+            world: world.with_config(&lines.concat()),
+            server,
+            kind,
+        }
+    }
+
+    /// Returns the host that its tasks live on.
+    #[track_caller]
+    pub(crate) fn host(&self) -> &Sshd {
+        match &self.server {
+            Server::Host(host) => host,
+            other => panic!("{other:?} is no host"),
+        }
+    }
+
+    /// Returns the host to change it.
+    #[track_caller]
+    pub(crate) fn host_mut(&mut self) -> &mut Sshd {
+        match &mut self.server {
+            Server::Host(host) => host,
+            other => panic!("{other:?} is no host"),
+        }
+    }
+
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
