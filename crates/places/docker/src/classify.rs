@@ -111,13 +111,7 @@ fn meaning(program: &str, text: &str) -> (Trouble, String) {
             format!("continue it with `{program} unpause`"),
         );
     }
-    if says(&[
-        "eof",
-        "connection reset",
-        "broken pipe",
-        "server is shutting down",
-        "is restarting",
-    ]) {
+    if says(INTERRUPTION_WORDS) {
         return (
             Trouble::Interrupted,
             "the engine went away in mid-call; try again when it is back".to_owned(),
@@ -128,6 +122,15 @@ fn meaning(program: &str, text: &str) -> (Trouble, String) {
         format!("see what `{program} ps -a` and the engine's log say"),
     )
 }
+
+/// Phrases of a connection that ended.
+const INTERRUPTION_WORDS: &[&str] = &[
+    "eof",
+    "connection reset",
+    "broken pipe",
+    "server is shutting down",
+    "is restarting",
+];
 
 /// Phrases of engines that refuse a value somebody configured.
 const SETTING_WORDS: &[&str] = &[
