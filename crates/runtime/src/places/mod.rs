@@ -47,7 +47,9 @@ pub struct PlaceReport {
     pub session: bool,
     /// How many commands run in it now.
     pub running: u32,
-    /// What finished commands left running.
+    /// How many background processes live in it, each with whatever it started.
+    pub background: u32,
+    /// All of those processes.
     pub leftovers: Vec<LeftoverReport>,
     /// The bytes in a directory that was made for the task.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -354,6 +356,7 @@ fn report(record: &Record, seen: &Seen) -> PlaceReport {
         idle_seconds: session.map(|session| session.idle_ms / 1000),
         session: session.is_some(),
         running: session.map_or(0, |session| session.running),
+        background: session.map_or(0, |session| session.leftovers),
         leftovers,
         disk_bytes: record.own_directory.then(|| disk_use(record.directory())),
     }

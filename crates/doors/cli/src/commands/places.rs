@@ -46,7 +46,7 @@ async fn list(as_json: bool) -> Result<u8, RuntimeError> {
 }
 
 fn row(place: &PlaceReport) -> [String; 7] {
-    let living = place.leftovers.len();
+    let living = place.background;
     let state = if place.state != "running" {
         place.state.clone()
     } else if !place.session {
