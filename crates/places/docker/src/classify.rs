@@ -87,14 +87,6 @@ fn meaning(program: &str, text: &str) -> (Trouble, String) {
             format!("it was removed; `{program} ps -a` lists what there is"),
         );
     }
-    // No registry can have an image of such a name.
-    if text.contains("invalid reference format") {
-        return (
-            Trouble::BadSetting,
-            "correct the image's name; it looks like `registry/folder/name:tag`, in lower case"
-                .to_owned(),
-        );
-    }
     if is_about_image(&text) {
         return (Trouble::NoImage, image_hint(program, &text));
     }
@@ -137,6 +129,7 @@ const SETTING_WORDS: &[&str] = &[
     "invalid argument \"",
     "invalid volume",
     "invalid mount",
+    "invalid reference format",
     "invalid characters for a local volume name",
     "names must match",
     "invalid label",
@@ -177,6 +170,10 @@ fn is_about_registry(text: &str) -> bool {
 }
 
 fn is_about_image(text: &str) -> bool {
+    // No registry can have an image of such a name, so it is a setting that is wrong.
+    if text.contains("invalid reference format") {
+        return false;
+    }
     [
         "no such image",
         "image not known",

@@ -24,10 +24,6 @@ fn every_answer_of_an_engine_has_its_own_trouble() {
             Trouble::NoContainer,
         ),
         (
-            "no such image: UPPER/CASE: invalid reference format: repository name must be lowercase",
-            Trouble::BadSetting,
-        ),
-        (
             "docker: Error response from daemon: No such image: nonexist:1\n\nRun 'docker run --help' for more information",
             Trouble::NoImage,
         ),
@@ -157,4 +153,12 @@ fn a_guest_that_cannot_run_is_not_a_broken_container() {
         "invalid mount config for type \"bind\": bind source path does not exist: /home/a/guest",
         "/home/a/guest"
     ));
+}
+
+#[test]
+fn an_image_that_can_have_no_such_name_is_a_wrong_setting() {
+    let text =
+        "no such image: UPPER/CASE: invalid reference format: repository name must be lowercase";
+    let error = failure("docker", "look at the image", text);
+    assert_eq!(error.trouble(), Some(Trouble::BadSetting));
 }

@@ -139,11 +139,15 @@ impl Plan<'_> {
 
     fn harden(&self, out: &mut Written) {
         out.all(["--cap-drop", "ALL"]);
-        for capability in ["DAC_OVERRIDE", "CHOWN", "FOWNER"] {
-            out.all(["--cap-add", capability]);
-        }
-        if self.settings.run_as.is_none() {
-            out.all(["--cap-add", "SETUID", "--cap-add", "SETGID"]);
+        // Docker keeps these from users that are not root, Podman gives them to everybody: such a
+        // user could then write any file, in mounted folders too.
+        if self.flavour == Flavour::Docker || self.is_root() {
+            for capability in ["DAC_OVERRIDE", "CHOWN", "FOWNER"] {
+                out.all(["--cap-add", capability]);
+            }
+            if self.settings.run_as.is_none() {
+                out.all(["--cap-add", "SETUID", "--cap-add", "SETGID"]);
+            }
         }
         out.all(["--security-opt", "no-new-privileges"]);
     }

@@ -322,3 +322,32 @@ fn a_name_that_is_none_is_refused() {
     });
     assert!(case.try_words().is_err());
 }
+
+#[test]
+fn podman_gives_no_capability_to_a_user_that_is_not_root() {
+    let none: [&str; 0] = [];
+    for (user, run_as, expected) in [
+        ("worker", None, &none[..]),
+        (
+            "",
+            Some(HostUser {
+                uid: 1000,
+                gid: 1000,
+            }),
+            &none[..],
+        ),
+        (
+            "root",
+            None,
+            &["DAC_OVERRIDE", "CHOWN", "FOWNER", "SETUID", "SETGID"],
+        ),
+    ] {
+        let mut case = Case::of(settings());
+        case.flavour = Flavour::Podman;
+        case.image = image("", user);
+        case.settings.run_as = run_as;
+        let words = case.words();
+        assert_eq!(values(&words, "--cap-drop"), ["ALL"]);
+        assert_eq!(values(&words, "--cap-add"), expected, "{user} {run_as:?}");
+    }
+}

@@ -15,7 +15,7 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
-use exoshell_runtime::config::{Environment, Resolved};
+use exoshell_runtime::config::{Config, Environment, Resolved};
 use exoshell_runtime::{EventKind, Interrupt, Runtime, RuntimeError, SchemaFormat, schemas};
 
 use crate::args::{Cli, Command, Format, PlaceArgs};
@@ -92,7 +92,13 @@ pub(crate) fn written(result: std::io::Result<()>) -> u8 {
 /// Loads the configuration and makes a runtime.
 pub(crate) fn load(place: &PlaceArgs) -> Result<Runtime, RuntimeError> {
     let environment = Environment::from_process();
-    let config = Resolved::load(&environment, place_args::overrides(place)?)?;
+    let configured = || {
+        Ok(Resolved::load(&environment, Config::default())?
+            .terminal
+            .backend)
+    };
+    let overrides = place_args::overrides(place, configured)?;
+    let config = Resolved::load(&environment, overrides)?;
     let runtime = Runtime::new(config, environment).owned_by_tasks();
     if std::io::stderr().is_terminal() {
         show_progress(&runtime);

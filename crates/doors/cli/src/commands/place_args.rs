@@ -5,8 +5,12 @@ use exoshell_runtime::config::{Backend, Config};
 
 use crate::args::PlaceArgs;
 
-/// Turns the flags into settings. An image or a container means docker, a host means ssh.
-pub(super) fn overrides(place: &PlaceArgs) -> Result<Config, RuntimeError> {
+/// Turns the flags into settings. An image or a container means docker, or podman where tasks are
+/// configured to use that; a host means ssh.
+pub(super) fn overrides(
+    place: &PlaceArgs,
+    configured: impl FnOnce() -> Result<Backend, RuntimeError>,
+) -> Result<Config, RuntimeError> {
     let mut config = Config::default();
     let named = place.backend.as_deref().map(parse).transpose()?;
     let implied = if place.host.is_some() {
@@ -25,6 +29,7 @@ pub(super) fn overrides(place: &PlaceArgs) -> Result<Config, RuntimeError> {
                 named.as_str()
             )));
         }
+        (None, Some(Backend::Docker)) if configured()? == Backend::Podman => Some(Backend::Podman),
         (named, implied) => named.or(implied),
     };
     config.docker.image.clone_from(&place.image);
@@ -135,12 +140,13 @@ mod tests {
     #[test]
     fn an_image_means_docker_and_a_host_means_ssh() {
         let args = |backend: Option<&str>, image: Option<&str>, host: Option<&str>| {
-            overrides(&PlaceArgs {
+            let args = PlaceArgs {
                 backend: backend.map(str::to_owned),
                 image: image.map(str::to_owned),
                 container: None,
                 host: host.map(str::to_owned),
-            })
+            };
+            overrides(&args, || Ok(Backend::Local))
         };
         let backend = |config: Config| config.terminal.backend;
         assert_eq!(
@@ -157,5 +163,19 @@ mod tests {
         );
         assert!(args(Some("ssh"), Some("x"), None).is_err());
         assert!(args(Some("dokcer"), None, None).is_err());
+    }
+
+    #[test]
+    fn an_image_is_podmans_where_podman_is_configured() {
+        let args = PlaceArgs {
+            image: Some("x".to_owned()),
+            ..PlaceArgs::default()
+        };
+        let backend = |configured| {
+            let config = overrides(&args, || Ok(configured)).unwrap();
+            config.terminal.backend
+        };
+        assert_eq!(backend(Backend::Podman), Some(Backend::Podman));
+        assert_eq!(backend(Backend::Ssh), Some(Backend::Docker));
     }
 }

@@ -82,6 +82,8 @@ pub(super) fn an_image_with_a_user_runs_commands_as_that_user(kind: Kind) {
         "id -u; pwd; echo mine > ~/file && cat file; touch /etc/no 2>/dev/null || echo no",
     )
     .printed("1234\n/home/worker\nmine\nno\n");
+    site.terminal("grep CapEff /proc/self/status")
+        .printed("CapEff:\t0000000000000000\n");
     // Its own memory is its own, and so are the temporary folders.
     site.terminal("touch /tmp/a /workspace/a && ls -n /tmp/a | cut -d' ' -f3")
         .printed("1234\n");
