@@ -6,7 +6,7 @@ use exoshell_runtime::config::{Backend, Config};
 use crate::args::PlaceArgs;
 
 /// Turns the flags into settings. An image or a container means docker, a host means ssh.
-pub(super) fn overrides(place: &PlaceArgs) -> Result<Config, RuntimeError> {
+pub(crate) fn overrides(place: &PlaceArgs) -> Result<Config, RuntimeError> {
     let mut config = Config::default();
     let named = place.backend.as_deref().map(parse).transpose()?;
     let implied = if place.host.is_some() {
