@@ -15,10 +15,11 @@ use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, UPGRADE};
 use hyper::{Method, Request, Response, StatusCode, body::Incoming};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, BufReader};
 use tokio::net::UnixStream;
 
 use crate::classify;
+use crate::client::Answer;
 use crate::streams::Demultiplexer;
 
 /// No answer that we read is longer.
@@ -29,6 +30,9 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// How much of a command's stderr waits for its reader.
 const STDERR_BUFFER: usize = 16 * 1024;
+
+/// How much is read ahead of a program's output, so that a frame and its header cost one read.
+const READ_BUFFER: usize = 16 * 1024;
 
 /// An engine reached over its socket.
 #[derive(Debug, Clone)]
@@ -81,6 +85,27 @@ impl Api {
         }
     }
 
+    /// Asks for a change and returns what the engine says of it. One that is made already is fine.
+    pub(crate) async fn change(
+        &self,
+        what: &str,
+        method: Method,
+        path: &str,
+        limit: Duration,
+    ) -> Result<Answer, PlaceError> {
+        let ask = self.ask(method, path, None);
+        let Ok(answer) = tokio::time::timeout(limit, ask).await else {
+            return Err(classify::too_slow(&self.program, what, limit.as_secs()));
+        };
+        let (status, body) = answer.map_err(|error| self.unreachable(&error))?;
+        let ok = status.is_success() || status == StatusCode::NOT_MODIFIED;
+        Ok(Answer {
+            ok,
+            stdout: String::new(),
+            stderr: if ok { String::new() } else { message(&body) },
+        })
+    }
+
     /// Starts a program in a container with its streams piped.
     pub(crate) async fn exec(
         &self,
@@ -125,6 +150,7 @@ impl Api {
             .map_err(|_other| failed("the engine's connection changed its kind"))?;
         let (reader, writer) = parts.io.into_inner().into_split();
         let reader = io::Cursor::new(parts.read_buf).chain(reader);
+        let reader = BufReader::with_capacity(READ_BUFFER, reader);
         let (stderr, errors) = tokio::io::duplex(STDERR_BUFFER);
         Ok(Ok(Launched {
             stdin: Box::new(writer),

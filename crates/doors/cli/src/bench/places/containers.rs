@@ -227,7 +227,8 @@ impl Engine {
         let folder = lab.root().file_name().unwrap_or_default();
         let name = folder.to_string_lossy().into_owned();
         let words = ["run", "--detach", "--name", &name, "--entrypoint", "sleep"];
-        let start = [&words[..], &[&self.image, "60"]].concat();
+        // Podman's removal would wait for it to end by itself.
+        let start = [&words[..], &["--stop-signal", "KILL", &self.image, "60"]].concat();
         plain::silent(self.client(&start))?;
         Ok(plain::silent(self.client(&["rm", "--force", &name]))?)
     }

@@ -1,5 +1,6 @@
 //! Many docker places at once, from one host process.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -117,6 +118,7 @@ struct Done {
 /// Makes a place, uses it and removes it; every answer is checked.
 async fn work(runtime: Runtime, task: String) -> Result<Done, String> {
     let mut times = Vec::new();
+    let mut wanted = task.clone();
     for number in 1..=COMMANDS {
         let command = format!("WHO=\"$WHO.{number}\"; echo \"{task}$WHO\"");
         let began = Instant::now();
@@ -124,8 +126,7 @@ async fn work(runtime: Runtime, task: String) -> Result<Done, String> {
             .terminal(TerminalRequest::new(command).in_task(&task))
             .await;
         times.push(began.elapsed());
-        let said: String = (1..=number).map(|number| format!(".{number}")).collect();
-        let wanted = format!("{task}{said}");
+        let _ = write!(wanted, ".{number}");
         if result.exit_code != 0 || result.output.trim() != wanted {
             let why = result.error.unwrap_or(result.output);
             return Err(format!("command {number} of `{task}`: {why}"));

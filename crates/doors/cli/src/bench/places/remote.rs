@@ -38,12 +38,11 @@ pub(super) struct Remote {
 impl Remote {
     /// Connects to the named host, or to a server that is started for it.
     pub(super) async fn open(lab: &Lab, host: Option<&str>) -> Result<Self, Failure> {
-        let (ssh, folder, server) = match host {
-            Some(host) => (named(host)?, "/tmp".to_owned(), None),
-            None => {
-                let server = Sshd::start(&lab.root().join("sshd")).await?;
-                (server.client(), server.home(), Some(server))
-            }
+        let (ssh, folder, server) = if let Some(host) = host {
+            (named(host)?, "/tmp".to_owned(), None)
+        } else {
+            let server = Sshd::start(&lab.root().join("sshd")).await?;
+            (server.client(), server.home(), Some(server))
         };
         let remote = Self {
             ssh,

@@ -12,6 +12,13 @@ use super::super::{Failure, Filter, plain, progress, volume};
 /// The pause of the paced rows.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// What engines still do after a plain tool has ended, such as Podman's clean-up of each command,
+/// is over after this long; it must not count against us.
+const SETTLE: Duration = Duration::from_millis(400);
+
+/// How many paced calls come before it is the plain tool's turn. The first is not counted.
+const ROUND: usize = 5;
+
 /// How many of our calls come back to back before it is another side's turn, and how many of the
 /// plain tool, which takes far longer. The first of a block is not counted.
 const BLOCK: usize = 25;
@@ -121,13 +128,22 @@ impl Site<'_> {
 
     async fn apart(&self, lab: &Lab, local: &Home) -> Result<Sides, Failure> {
         let mut sides = Sides::default();
-        for _ in 0..lab.rounds(60, 15) {
-            tokio::time::sleep(PAUSE).await;
-            sides.ours.push(self.home.call(TASK, "true").await?);
-            tokio::time::sleep(PAUSE).await;
-            sides.local.push(local.call(TASK, "true").await?);
-            tokio::time::sleep(PAUSE).await;
-            sides.plain.push(self.plain_true()?);
+        for _ in 0..lab.rounds(30, 8) {
+            for number in 0..ROUND {
+                tokio::time::sleep(PAUSE).await;
+                let ours = self.home.call(TASK, "true").await?;
+                tokio::time::sleep(PAUSE).await;
+                let here = local.call(TASK, "true").await?;
+                if number > 0 {
+                    sides.ours.push(ours);
+                    sides.local.push(here);
+                }
+            }
+            for _ in 0..2 {
+                tokio::time::sleep(PAUSE).await;
+                sides.plain.push(self.plain_true()?);
+            }
+            tokio::time::sleep(SETTLE).await;
         }
         Ok(sides)
     }
@@ -151,6 +167,7 @@ impl Site<'_> {
                     sides.plain.push(time);
                 }
             }
+            tokio::time::sleep(SETTLE).await;
         }
         Ok(sides)
     }
