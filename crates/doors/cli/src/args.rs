@@ -321,6 +321,7 @@ pub(crate) enum Format {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = BENCH_HELP)]
 pub(crate) struct BenchArgs {
     /// Print JSON: `{"rows":[{"name","ours_ms","baseline","baseline_ms","ratio"}]}`.
     #[arg(long)]
@@ -331,4 +332,23 @@ pub(crate) struct BenchArgs {
     /// Only rows whose name contains this.
     #[arg(long, value_name = "WORD")]
     pub(crate) only: Option<String>,
+    /// The image of the docker and podman rows, which must be there already; the configured one
+    /// unless told. Engines without it are left out.
+    #[arg(long)]
+    pub(crate) image: Option<String>,
+    /// Measure the ssh rows on this host ([USER@]HOST[:PORT]) instead of on a throw-away sshd
+    /// on this machine.
+    #[arg(long)]
+    pub(crate) host: Option<String>,
+    /// Also make 100 docker places at once (10 with --quick). It takes minutes.
+    #[arg(long)]
+    pub(crate) crowd: bool,
 }
+
+/// What the rows of places need.
+const BENCH_HELP: &str = "\
+Rows of other places are measured where they can be: docker and podman if the engine answers and \
+has the image, ssh if `ssh`, `sshd` and `ssh-keygen` are installed (or with --host). What is left \
+out is said on stderr and is no failure. `--only docker`, `--only podman` and `--only ssh` measure \
+one of them; `--only places` is the crowd of --crowd. All containers, keys and servers are the \
+bench's own and are gone when it ends; on a --host, the guest stays as after any use.";

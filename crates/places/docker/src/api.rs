@@ -15,10 +15,11 @@ use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, UPGRADE};
 use hyper::{Method, Request, Response, StatusCode, body::Incoming};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, BufReader};
 use tokio::net::UnixStream;
 
 use crate::classify;
+use crate::client::Answer;
 use crate::streams::Demultiplexer;
 
 /// No answer that we read is longer.
@@ -29,6 +30,9 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// How much of a command's stderr waits for its reader.
 const STDERR_BUFFER: usize = 16 * 1024;
+
+/// How much is read ahead of a program's output, so that a frame and its header cost one read.
+const READ_BUFFER: usize = 16 * 1024;
 
 /// An engine reached over its socket.
 #[derive(Debug, Clone)]
@@ -57,8 +61,18 @@ impl Api {
 
     /// Asks a question and returns the answer; `None` when there is no such thing.
     pub(crate) async fn get(&self, what: &str, path: &str) -> Result<Option<Value>, PlaceError> {
+        self.get_within(what, path, ANSWER_LIMIT).await
+    }
+
+    /// Asks a question that must be answered in this time.
+    pub(crate) async fn get_within(
+        &self,
+        what: &str,
+        path: &str,
+        limit: Duration,
+    ) -> Result<Option<Value>, PlaceError> {
         let ask = self.ask(Method::GET, path, None);
-        let answer = within(ANSWER_LIMIT, ask).await;
+        let answer = within(limit, ask).await;
         self.read(what, answer.map_err(|error| self.interrupted(&error))?)
     }
 
@@ -83,6 +97,27 @@ impl Api {
             },
             _ => Err(classify::failure(&self.program, what, &message(&body))),
         }
+    }
+
+    /// Asks for a change and returns what the engine says of it. One that is made already is fine.
+    pub(crate) async fn change(
+        &self,
+        what: &str,
+        method: Method,
+        path: &str,
+        limit: Duration,
+    ) -> Result<Answer, PlaceError> {
+        let ask = self.ask(method, path, None);
+        let Ok(answer) = tokio::time::timeout(limit, ask).await else {
+            return Err(classify::too_slow(&self.program, what, limit.as_secs()));
+        };
+        let (status, body) = answer.map_err(|error| self.unreachable(&error))?;
+        let ok = status.is_success() || status == StatusCode::NOT_MODIFIED;
+        Ok(Answer {
+            ok,
+            stdout: String::new(),
+            stderr: if ok { String::new() } else { message(&body) },
+        })
     }
 
     /// Starts a program in a container with its streams piped.
@@ -129,6 +164,7 @@ impl Api {
             .map_err(|_other| failed("the engine's connection changed its kind"))?;
         let (reader, writer) = parts.io.into_inner().into_split();
         let reader = io::Cursor::new(parts.read_buf).chain(reader);
+        let reader = BufReader::with_capacity(READ_BUFFER, reader);
         let (stderr, errors) = tokio::io::duplex(STDERR_BUFFER);
         Ok(Ok(Launched {
             stdin: Box::new(writer),

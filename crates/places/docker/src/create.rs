@@ -26,7 +26,7 @@ const RUN_LIMIT: Duration = Duration::from_secs(120);
 const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// How long a container has to end by itself when it is stopped.
-const STOP_GRACE: &str = "10";
+const STOP_GRACE: Duration = Duration::from_secs(10);
 
 /// How long stopping may take: the grace, and what the engine needs.
 const STOP_LIMIT: Duration = Duration::from_secs(40);
@@ -287,26 +287,25 @@ pub(crate) async fn remove(engine: &Engine, container: &Container) -> Result<(),
         container.state.as_str(),
         "running" | "paused" | "restarting"
     ) {
-        let stop = words(["stop", "--time", STOP_GRACE, &container.id]);
         // Whatever it says, the removal ends what is left.
-        let _ = engine
-            .client
-            .run("stop the container", &stop, STOP_LIMIT)
-            .await?;
+        let _ = engine.stop(&container.id, STOP_GRACE, STOP_LIMIT).await?;
     }
-    let remove = words(["rm", "--force", "--volumes", &container.id]);
-    finish_removal(engine, &remove).await
+    finish_removal(engine, container, true).await
 }
 
 /// Removes a container only if it does not run.
 pub(crate) async fn remove_ended(engine: &Engine, container: &Container) -> Result<(), PlaceError> {
-    let remove = words(["rm", "--volumes", &container.id]);
-    finish_removal(engine, &remove).await
+    finish_removal(engine, container, false).await
 }
 
-async fn finish_removal(engine: &Engine, remove: &[String]) -> Result<(), PlaceError> {
+async fn finish_removal(
+    engine: &Engine,
+    container: &Container,
+    force: bool,
+) -> Result<(), PlaceError> {
     let what = "remove the container";
-    let answer = engine.client.run(what, remove, REMOVE_LIMIT).await?;
+    let id = &container.id;
+    let answer = engine.remove(what, id, force, REMOVE_LIMIT).await?;
     let text = answer.complaint();
     if answer.ok || classify::is_gone(text) || text.contains("already in progress") {
         Ok(())
@@ -317,11 +316,8 @@ async fn finish_removal(engine: &Engine, remove: &[String]) -> Result<(), PlaceE
 
 /// Removes what a failed attempt left; there may be nothing.
 async fn discard(engine: &Engine, name: &str) {
-    let remove = words(["rm", "--force", "--volumes", name]);
-    let _ = engine
-        .client
-        .run("remove the container", &remove, REMOVE_LIMIT)
-        .await;
+    let what = "remove the container";
+    let _ = engine.remove(what, name, true, REMOVE_LIMIT).await;
 }
 
 /// Explains why a container ended although it should run, with its last words.

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use exoshell_place::{Launched, PlaceError, Trouble};
+use hyper::Method;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::api::{Api, encode};
 use crate::classify;
-use crate::client::{Client, words};
+use crate::client::{Answer, Client, words};
 use crate::limits::Abilities;
 use crate::program::{self, Endpoint, Surroundings};
 use crate::records::{Container, Image};
@@ -213,11 +214,15 @@ impl Engine {
     pub(crate) async fn abilities(&self) -> Result<&Abilities, PlaceError> {
         self.abilities
             .get_or_try_init(|| async {
+                const WHAT: &str = "ask what it can do";
+                // Podman's socket tells less than its client.
+                if let (Some(api), Flavour::Docker) = (&self.api, self.flavour)
+                    && let Some(info) = api.get_within(WHAT, "/info", INFO_LIMIT).await?
+                {
+                    return Ok(Abilities::read(&info));
+                }
                 let ask = words(["info", "--format", "{{json .}}"]);
-                let answer = self
-                    .client
-                    .succeed("ask what it can do", &ask, INFO_LIMIT)
-                    .await?;
+                let answer = self.client.succeed(WHAT, &ask, INFO_LIMIT).await?;
                 let info: Value = serde_json::from_str(&answer)
                     .map_err(|error| PlaceError::Nonsense(error.to_string()))?;
                 Ok(Abilities::read(&info))
@@ -295,6 +300,43 @@ impl Engine {
         let records: Value = serde_json::from_str(&answer.stdout)
             .map_err(|error| PlaceError::Nonsense(error.to_string()))?;
         Ok(records.get(0).cloned())
+    }
+
+    /// Ends a container: politely at first, after the grace for good.
+    pub(crate) async fn stop(
+        &self,
+        id: &str,
+        grace: Duration,
+        limit: Duration,
+    ) -> Result<Answer, PlaceError> {
+        const WHAT: &str = "stop the container";
+        let grace = grace.as_secs().to_string();
+        if let Some(api) = &self.api {
+            let path = format!("/containers/{}/stop?t={grace}", encode(id));
+            return api.change(WHAT, Method::POST, &path, limit).await;
+        }
+        let stop = words(["stop", "--time", &grace, id]);
+        self.client.run(WHAT, &stop, limit).await
+    }
+
+    /// Removes a container and its nameless volumes; one that runs only by force.
+    pub(crate) async fn remove(
+        &self,
+        what: &str,
+        id: &str,
+        force: bool,
+        limit: Duration,
+    ) -> Result<Answer, PlaceError> {
+        if let Some(api) = &self.api {
+            let path = format!("/containers/{}?force={force}&v=true", encode(id));
+            return api.change(what, Method::DELETE, &path, limit).await;
+        }
+        let mut remove = words(["rm", "--volumes"]);
+        if force {
+            remove.push("--force".to_owned());
+        }
+        remove.push(id.to_owned());
+        self.client.run(what, &remove, limit).await
     }
 
     /// Starts a program in a container with its streams piped.

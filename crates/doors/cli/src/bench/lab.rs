@@ -20,9 +20,6 @@ use super::Failure;
 /// How long the clean-up may take.
 const CLOSE_LIMIT: Duration = Duration::from_secs(20);
 
-/// The file that makes the processes we start use the same settings as we do.
-const CONFIG: &str = "[places]\nlinger = false\n";
-
 /// The bench's folder and the guests in it.
 pub(super) struct Lab {
     root: PathBuf,
@@ -55,21 +52,27 @@ impl Lab {
         &self.root
     }
 
-    /// Makes a fresh home; its guest starts with the first call.
+    /// Makes a fresh home on this machine; its guest starts with the first call.
     pub(super) fn home(&self) -> Result<Home, Failure> {
+        self.home_with(Config::default())
+    }
+
+    /// Makes a fresh home with these settings.
+    pub(super) fn home_with(&self, config: Config) -> Result<Home, Failure> {
         let number = self.homes.get();
         self.homes.set(number + 1);
         let path = self.root.join(format!("home{number}"));
         DirBuilder::new().mode(0o700).create(&path)?;
-        fs::write(path.join("config.toml"), CONFIG)?;
         let config = Config {
             places: PlacesConfig {
                 // Should we be killed, the guest ends with our pipe.
                 linger: Some(false),
                 ..PlacesConfig::default()
             },
-            ..Config::default()
+            ..config
         };
+        // The processes we start use the same settings as we do.
+        fs::write(path.join("config.toml"), toml::to_string(&config)?)?;
         let config = Resolved::from_config(&path, config)?;
         let runtime = Runtime::new(config, environment(&path));
         self.runtimes.borrow_mut().push(runtime.clone());
@@ -163,17 +166,11 @@ impl Home {
     /// Returns this program as a new process that uses this home and nothing else.
     pub(super) fn ourselves(&self) -> io::Result<Command> {
         let mut command = Command::new(std::env::current_exe()?);
-        for name in [
-            env::EXOSHELL_CONFIG,
-            env::EXOSHELL_BATCH,
-            env::EXOSHELL_LOG,
-            env::TERMINAL_ENV,
-            env::TERMINAL_CWD,
-            env::TERMINAL_TIMEOUT,
-            env::TERMINAL_MAX_FOREGROUND_TIMEOUT,
-            env::TERMINAL_LIFETIME_SECONDS,
-            env::TERMINAL_SANDBOX_DIR,
-        ] {
+        let settings = std::env::vars_os().map(|(name, _)| name).filter(|name| {
+            let name = name.as_encoded_bytes();
+            name.starts_with(env::EXOSHELL_PREFIX.as_bytes()) || name.starts_with(b"TERMINAL_")
+        });
+        for name in settings {
             command.env_remove(name);
         }
         command

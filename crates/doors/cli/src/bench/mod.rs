@@ -10,6 +10,7 @@ mod calls;
 mod crowd;
 mod footprint;
 mod lab;
+mod places;
 mod plain;
 mod procfs;
 mod row;
@@ -41,6 +42,8 @@ struct Report {
     debug_build: bool,
     cpus: usize,
     rows: Vec<Row>,
+    /// The places that no row tells of, and why.
+    left_out: Vec<String>,
 }
 
 /// Measures and prints. Missing a target is an answer; only what could not be measured is an
@@ -55,16 +58,21 @@ pub(crate) async fn run(args: BenchArgs) -> u8 {
     };
     let interrupt = interrupt_on_signals();
     let filter = Filter(args.only);
-    let rows = tokio::select! {
+    let options = places::Options {
+        image: args.image,
+        host: args.host,
+        crowd: args.crowd,
+    };
+    let measured = tokio::select! {
         biased;
         () = interrupt.wait() => None,
-        rows = measure(&lab, &filter) => Some(rows),
+        measured = Box::pin(measure(&lab, &filter, options)) => Some(measured),
     };
     lab.close().await;
-    let Some(rows) = rows else {
+    let Some(Measured { rows, left_out }) = measured else {
         return INTERRUPTED;
     };
-    if rows.is_empty() {
+    if rows.is_empty() && left_out.is_empty() {
         output::talk("exoshell: error: no row has a name like that");
         return 2;
     }
@@ -75,6 +83,7 @@ pub(crate) async fn run(args: BenchArgs) -> u8 {
         debug_build: cfg!(debug_assertions),
         cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         rows,
+        left_out,
     };
     let shown = if args.json {
         output::json(&report)
@@ -94,22 +103,49 @@ impl Filter {
     fn wants(&self, name: &str) -> bool {
         self.0.as_deref().is_none_or(|word| name.contains(word))
     }
+
+    fn wants_any(&self, names: &[&'static str]) -> bool {
+        names.iter().any(|name| self.wants(name))
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+struct Measured {
+    rows: Vec<Row>,
+    left_out: Vec<String>,
+}
+
+impl Measured {
+    /// Adds the rows of a part; one without numbers still has its names.
+    fn add(&mut self, filter: &Filter, names: &[&'static str], part: Result<Vec<Row>, Failure>) {
+        match part {
+            Ok(part) => {
+                let wanted = part.into_iter().filter(|row| filter.wants(row.name));
+                self.rows.extend(wanted);
+            }
+            Err(error) => {
+                let wanted = names.iter().filter(|name| filter.wants(name));
+                let failed = wanted.map(|name| Row::failed(name, &error.to_string()));
+                self.rows.extend(failed);
+            }
+        }
+    }
+
+    /// Says that something is not measured, which is no failure.
+    fn leave_out(&mut self, what: &str, why: &Failure) {
+        let line = format!("the rows of {what} are left out: {why}");
+        output::talk(&format!("exoshell: {line}"));
+        self.left_out.push(line);
+    }
 }
 
 /// Measures part after part. Those that look at how memory grows come first, before others have
 /// made room in it.
-async fn measure(lab: &Lab, filter: &Filter) -> Vec<Row> {
-    let mut rows = Vec::new();
-    let mut add = |names: &[&'static str], part: Result<Vec<Row>, Failure>| match part {
-        Ok(part) => rows.extend(part.into_iter().filter(|row| filter.wants(row.name))),
-        Err(error) => rows.extend(
-            names
-                .iter()
-                .filter(|name| filter.wants(name))
-                .map(|name| Row::failed(name, &error.to_string())),
-        ),
-    };
-    let wanted = |names: &[&'static str]| names.iter().any(|name| filter.wants(name));
+async fn measure(lab: &Lab, filter: &Filter, options: places::Options) -> Measured {
+    let mut measured = Measured::default();
+    let mut add = |names: &[&'static str], part| measured.add(filter, names, part);
+    let wanted = |names: &[&'static str]| filter.wants_any(names);
     if wanted(footprint::NAMES) {
         progress("sizes and cold start");
         add(footprint::NAMES, Box::pin(footprint::measure(lab)).await);
@@ -132,7 +168,8 @@ async fn measure(lab: &Lab, filter: &Filter) -> Vec<Row> {
         progress("1,000 sessions");
         add(crowd::NAMES, Box::pin(crowd::measure(lab)).await);
     }
-    rows
+    Box::pin(places::measure(lab, filter, options, &mut measured)).await;
+    measured
 }
 
 /// Says what is being measured, to a person who watches.

@@ -42,11 +42,17 @@ pub(super) fn bash_output(command: &str) -> io::Result<Duration> {
 /// Runs `cat FILE` into a reader in this process and returns the time and the bytes it read.
 pub(super) fn cat(file: &Path) -> io::Result<(Duration, u64)> {
     let mut cat = Command::new("cat");
-    cat.arg(file).stdin(Stdio::null()).stdout(Stdio::piped());
+    cat.arg(file);
+    counted(cat)
+}
+
+/// Runs a program into a reader in this process and returns the time and the bytes it read.
+pub(super) fn counted(mut command: Command) -> io::Result<(Duration, u64)> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
     let mut buffer = vec![0_u8; READ_SIZE];
     let mut bytes = 0_u64;
     let began = Instant::now();
-    let mut child = cat.spawn()?;
+    let mut child = command.spawn()?;
     if let Some(mut pipe) = child.stdout.take() {
         loop {
             match pipe.read(&mut buffer)? {
@@ -57,7 +63,7 @@ pub(super) fn cat(file: &Path) -> io::Result<(Duration, u64)> {
     }
     let status = child.wait()?;
     let time = began.elapsed();
-    check(status.success(), &cat)?;
+    check(status.success(), &command)?;
     Ok((time, bytes))
 }
 

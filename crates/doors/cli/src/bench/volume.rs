@@ -22,8 +22,10 @@ const TERMINAL: &str = "100 MB, terminal";
 const RAW_MEMORY: &str = "100 MB, streamed, host memory growth";
 const TERMINAL_MEMORY: &str = "100 MB, terminal, host memory growth";
 
-const MEGABYTES: f64 = 100.0;
-const BYTES: u64 = 100_000_000;
+/// How much output there is.
+pub(super) const MEGABYTES: f64 = 100.0;
+/// The same in bytes.
+pub(super) const BYTES: u64 = 100_000_000;
 const CAT: &str = "cat FILE | reader";
 const TASK: &str = "bench";
 const PAUSE: Duration = Duration::from_millis(50);
@@ -46,7 +48,7 @@ pub(super) async fn measure(lab: &Lab) -> Result<Vec<Row>, Failure> {
             return Err(format!("`cat` brought {bytes} bytes").into());
         }
         tokio::time::sleep(PAUSE).await;
-        let (streamed, grown) = watched(streamed(&home, &file)).await?;
+        let (streamed, grown) = watched(streamed(&home, TASK, command(&file))).await?;
         growth[0].add(grown);
         tokio::time::sleep(PAUSE).await;
         let (kept, grown) = watched(kept(&home, &file)).await?;
@@ -147,9 +149,9 @@ async fn watched(
     Ok((result, growth))
 }
 
-/// Streams the file and counts; returns the milliseconds it took.
-async fn streamed(home: &Home, file: &Path) -> Result<f64, Failure> {
-    let request = RunRequest::new(command(file)).in_task(TASK);
+/// Streams what a command writes, which must be [`BYTES`]; returns the milliseconds it took.
+pub(super) async fn streamed(home: &Home, task: &str, command: String) -> Result<f64, Failure> {
+    let request = RunRequest::new(command).in_task(task);
     let mut bytes = 0_u64;
     let began = std::time::Instant::now();
     let run = home.runtime().run(request, |_, piece| {

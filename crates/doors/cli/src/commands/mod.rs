@@ -5,7 +5,7 @@ mod call;
 mod config;
 mod doctor;
 mod events;
-mod place_args;
+pub(crate) mod place_args;
 mod places;
 mod processes;
 mod run;

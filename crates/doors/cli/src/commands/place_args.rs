@@ -7,7 +7,7 @@ use crate::args::PlaceArgs;
 
 /// Turns the flags into settings. An image or a container means docker, or podman where tasks are
 /// configured to use that; a host means ssh.
-pub(super) fn overrides(
+pub(crate) fn overrides(
     place: &PlaceArgs,
     configured: impl FnOnce() -> Result<Backend, RuntimeError>,
 ) -> Result<Config, RuntimeError> {
