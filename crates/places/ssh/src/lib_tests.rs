@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use exoshell_place::bundle;
 use exoshell_wire::{OpenSession, Outcome, SessionRef};
 
 use super::*;
