@@ -36,14 +36,16 @@ pub mod transcript;
 pub use doctor::{BackendReport, CheckReport};
 pub use error::{ErrorKind, RuntimeError};
 pub use event::{Event, EventKind, Events};
-pub use exoshell_place::{CheckOutcome, FollowEvent, FollowStream};
+pub use exoshell_place::{CheckOutcome, FollowEvent};
 pub use exoshell_wire::{
     Acted, Action, Happened, ProcessEvent, ProcessState, ProcessStatus, ReadFrom, Screen,
     TerminalSize, WaitReason, Waited,
 };
 pub use interrupt::Interrupt;
 pub use places::{Cleaned, GuestReport, LeftoverReport, PlaceReport, PlacesReport};
-pub use processes::{DEFAULT_TERMINAL, ProcessEvents, ProcessRecord, ProcessView, StartRequest};
+pub use processes::{
+    DEFAULT_TERMINAL, FollowStream, ProcessEvents, ProcessRecord, ProcessView, StartRequest,
+};
 pub use record::TaskOverrides;
 pub use run::{OutputStream, RunEnd, RunRequest};
 pub use runtime::Runtime;

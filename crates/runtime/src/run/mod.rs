@@ -2,29 +2,26 @@
 
 mod feed;
 mod running;
+mod start;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use exoshell_place::plain::{PlainCommand, PlainShell};
-use exoshell_place::{ExecEvent, Link, PlaceError};
-use exoshell_wire::{
-    Cause, Exec, ExecDone, Failure, FailureKind, ProcessInfo, RawBytes, SessionRef, Spill,
-    TerminalSize, stream,
-};
+use exoshell_place::{ExecEvent, PlaceError};
+use exoshell_wire::{Cause, ExecDone, ProcessInfo, TerminalSize, stream};
 use tokio::sync::mpsc;
 
 use crate::config::Persist;
 use crate::error::RuntimeError;
 use crate::event::EventKind;
 use crate::interrupt::Interrupt;
-use crate::places::slot::{Access, Slot};
+use crate::places::slot::Access;
 use crate::record::check_task;
-use crate::runtime::{DEFAULT_TASK, Runtime, millis, raw, session_key};
+use crate::runtime::{DEFAULT_TASK, Runtime};
 use crate::tools::terminal::{exit_code, note_text};
 use running::{Recovered, Running};
+use start::{interrupted, interrupted_while_lost};
 
 /// What is said when nobody knows how a command ended.
 pub(crate) const SUPERVISOR_KILLED: &str =
@@ -32,9 +29,6 @@ pub(crate) const SUPERVISOR_KILLED: &str =
 
 /// How often a running command is reported as active.
 const ACTIVITY_PERIOD: Duration = Duration::from_secs(10);
-
-/// How often a command is sent again when the pipe was lost before all of it was sent.
-const START_TRIES: u32 = 3;
 
 /// How many pieces of stdin may wait.
 const STDIN_QUEUE: usize = 4;
@@ -322,207 +316,6 @@ impl Runtime {
         Ok(end)
     }
 
-    /// Starts the command. Where the session does not exist yet nothing was run, so it is
-    /// opened and the command is started then.
-    async fn start(
-        &self,
-        slot: &Arc<Slot>,
-        mut link: Link,
-        request: &RunRequest,
-        timeout: Duration,
-        has_input: bool,
-    ) -> Result<Started, RuntimeError> {
-        let command = Bytes::copy_from_slice(request.command.as_bytes());
-        let mut state_lost = false;
-        let mut notes = Vec::new();
-        let mut opened = false;
-        let mut tries = START_TRIES;
-        if request.task.is_none() && !slot.spec.is_local() {
-            let incarnation = &link.hello().incarnation;
-            notes = self
-                .note_place(slot, request.place_task(), incarnation)
-                .await?;
-            notes.extend(self.bring_files(slot, &link, request.place_task()).await?);
-        }
-        let mut exec = self.exec_request(slot, request, timeout, has_input)?;
-        loop {
-            let mut running = match Running::start(slot, &link, exec.clone(), command.clone()).await
-            {
-                Ok(running) => running,
-                // Not all of it was sent, so nothing was run.
-                Err(error) if tries > 0 && slot.can_regain(&error) => {
-                    tries -= 1;
-                    link = self.guest(slot, request.place_task()).await?;
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
-            let first = tokio::select! {
-                first = running.next() => first,
-                // Ended before it began is an end like any other.
-                () = request.interrupt.wait() => {
-                    running.cancel();
-                    running.next().await
-                }
-            };
-            match first {
-                Err(PlaceError::Failed(Failure {
-                    kind: FailureKind::NoSession,
-                    ..
-                })) if !opened => {
-                    exec.id = exoshell_place::nonce()?;
-                    if let Some(task) = &request.task {
-                        let session = tokio::select! {
-                            opened = self.open_session(slot, &link, task) => opened,
-                            () = request.interrupt.wait() => return Err(interrupted()),
-                        };
-                        let session = match session {
-                            Ok(session) => session,
-                            Err(error) if tries > 0 && error.is_lost_pipe() => {
-                                tries -= 1;
-                                link = self.guest(slot, request.place_task()).await?;
-                                continue;
-                            }
-                            Err(error) => return Err(error),
-                        };
-                        state_lost = session.state_lost;
-                        notes = session.notes;
-                    }
-                    opened = true;
-                }
-                // Whether it was started is the guest's to say: it knows the id.
-                Err(error) if running.can_recover(&error) => match running.recover(error).await? {
-                    Recovered::Resumed => {
-                        return Ok(Started {
-                            running,
-                            state_lost,
-                            notes,
-                            plain: false,
-                        });
-                    }
-                    Recovered::NeverStarted(again) => link = again,
-                },
-                Err(error) => return Err(error.into()),
-                Ok(event) => {
-                    running.put_back(event);
-                    return Ok(Started {
-                        running,
-                        state_lost,
-                        notes,
-                        plain: false,
-                    });
-                }
-            }
-        }
-    }
-
-    /// Starts the command in a shell of its own.
-    async fn start_plain(
-        &self,
-        slot: &Arc<Slot>,
-        shell: &PlainShell,
-        request: &RunRequest,
-        timeout: Duration,
-        has_input: bool,
-    ) -> Result<Started, RuntimeError> {
-        if request.terminal.is_some() {
-            return Err(RuntimeError::Unsupported(format!(
-                "there is no terminal in this place, because no guest can run in it: {}",
-                shell.why()
-            )));
-        }
-        let task = request.place_task();
-        // There is one shell per command, so the first look is all there is to know.
-        let mut notes = self.note_place(slot, task, "").await?;
-        let exec = self.exec_request(slot, request, timeout, has_input)?;
-        let (record, _) = self.record(slot, task)?;
-        let spec = match &exec.session {
-            SessionRef::OneShot(spec) => spec.clone(),
-            SessionRef::Key(_) => {
-                let mut spec = self.session_spec(slot, task, &record, &mut notes);
-                // Where the last command left off, perhaps one of another program.
-                if !record.directory.0.is_empty() {
-                    spec.cwd = Some(record.directory);
-                }
-                spec
-            }
-        };
-        let stream = shell
-            .run(PlainCommand {
-                session: request.task.clone(),
-                command: Bytes::copy_from_slice(request.command.as_bytes()),
-                workdir: exec.workdir,
-                env: exec.env,
-                extra_env: spec.extra_env,
-                cwd: spec.cwd,
-                timeout: Some(timeout),
-                grace: self.inner.config.terminal.kill_grace,
-                merge: request.merge,
-                stdin: has_input,
-                persist: exec.persist,
-            })
-            .await?;
-        Ok(Started {
-            running: Running::plain(exec.id, slot, stream),
-            state_lost: false,
-            notes,
-            plain: true,
-        })
-    }
-
-    /// Keeps a record of the place that one-shot commands use, so that it is listed and can be
-    /// removed.
-    async fn note_place(
-        &self,
-        slot: &Slot,
-        task: &str,
-        incarnation: &str,
-    ) -> Result<Vec<String>, RuntimeError> {
-        let (record, _) = self.record(slot, task)?;
-        self.describe_place(slot, &record, incarnation).await
-    }
-
-    pub(crate) fn exec_request(
-        &self,
-        slot: &Slot,
-        request: &RunRequest,
-        timeout: Duration,
-        stdin: bool,
-    ) -> Result<Exec, RuntimeError> {
-        let terminal = &self.inner.config.terminal;
-        let session = match &request.task {
-            Some(task) => SessionRef::Key(session_key(task)),
-            None => SessionRef::OneShot(self.one_shot_spec(slot, request.place_task())?),
-        };
-        let persist = request.persist.unwrap_or(terminal.persist) == Persist::Persist;
-        Ok(Exec {
-            id: exoshell_place::nonce()?,
-            session,
-            workdir: request.workdir.as_ref().map(|dir| raw(dir.as_os_str())),
-            env: request
-                .env
-                .iter()
-                .map(|(name, value)| {
-                    (
-                        RawBytes::from(name.as_str()),
-                        RawBytes::from(value.as_str()),
-                    )
-                })
-                .collect(),
-            timeout_ms: Some(millis(timeout)),
-            grace_ms: millis(terminal.kill_grace),
-            lease_ms: millis(slot.life().lease),
-            merge: request.merge,
-            terminal: request.terminal,
-            stdin,
-            persist,
-            spill: request.spill.then(|| Spill {
-                after_bytes: terminal.output_limit_chars as u64,
-                max_bytes: terminal.spill_limit_bytes(),
-            }),
-        })
-    }
-
     async fn follow(
         &self,
         input: Input,
@@ -566,9 +359,7 @@ impl Runtime {
                             }
                         }
                         () = interrupt.wait(), if !stopped => {
-                            let text = "interrupted while the connection was lost; the command \
-                                        ends when its lease is over";
-                            return Err(Failure::new(FailureKind::Ended, text).into());
+                            return Err(interrupted_while_lost());
                         }
                     }
                     if stopped {
@@ -597,24 +388,10 @@ impl Runtime {
     }
 }
 
-fn interrupted() -> RuntimeError {
-    let text = "interrupted before the command was started";
-    PlaceError::Failed(Failure::new(FailureKind::Ended, text)).into()
-}
-
 /// Nobody here asked for the end, so the guest ended it together with its place.
 fn ended_from_outside() -> PlaceError {
     PlaceError::PlaceLost {
         message: "the place was stopped or removed while the command ran, which ended the command"
             .to_owned(),
     }
-}
-
-/// A command that was started.
-struct Started {
-    running: Running,
-    state_lost: bool,
-    notes: Vec<String>,
-    /// Whether it has a shell of its own, and no guest.
-    plain: bool,
 }

@@ -24,7 +24,7 @@ pub(crate) enum Kind {
 enum Server {
     None,
     Engine(Engine),
-    Host(Sshd),
+    Host(Box<Sshd>),
     Room(Room),
 }
 
@@ -87,7 +87,7 @@ impl Kind {
             Self::Ssh => {
                 let host = Sshd::start();
                 let settings = host_settings(&host);
-                (Server::Host(host), settings)
+                (Server::Host(Box::new(host)), settings)
             }
             Self::Command => {
                 let room = Room::new();
@@ -126,7 +126,7 @@ impl Site {
     #[track_caller]
     pub(crate) fn on(host: Sshd, settings: &[(&str, &str)]) -> Self {
         let own = host_settings(&host);
-        Self::with(Kind::Ssh, Server::Host(host), own, settings, &[])
+        Self::with(Kind::Ssh, Server::Host(Box::new(host)), own, settings, &[])
     }
 
     /// Makes a world whose tasks live behind a launcher of this machine.
