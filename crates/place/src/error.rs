@@ -249,6 +249,11 @@ impl PlaceError {
                  --all` of that version, or use another `EXOSHELL_HOME`"
                     .to_owned(),
             ),
+            Self::PlaceLost { .. } => Some(
+                "the next call makes or starts the place anew; see first what the command had \
+                 done already"
+                    .to_owned(),
+            ),
             _ => None,
         }
     }

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{Answer, PATIENCE, Program, World, wait_until};
+use crate::support::{Answer, PATIENCE, World, wait_until};
 
 /// A Docker engine that nobody else uses.
 #[derive(Debug)]
@@ -122,17 +122,7 @@ fn an_engine_that_stops_in_mid_call_is_a_lost_place_and_work_goes_on_when_it_is_
         .with_variable("TERMINAL_DOCKER_IMAGE", image::BUSYBOX);
     let first = world.terminal("echo kept > /var/kept; cat /var/kept");
     assert_eq!((first.code(), first.output()), (0, "kept\n"), "{}", first.0);
-    let call = Program::start(
-        world.command([
-            "run",
-            "--task",
-            "default",
-            "--timeout",
-            "120",
-            "echo before; sleep 100",
-        ]),
-        b"",
-    );
+    let call = world.start_call(&json!({"command": "echo before; sleep 100", "timeout": 120}));
     wait_until(PATIENCE, "the command runs", || {
         let info = world.json(["places", "info", "default", "--json"]);
         info["running"] == 1
@@ -144,14 +134,14 @@ fn an_engine_that_stops_in_mid_call_is_a_lost_place_and_work_goes_on_when_it_is_
     assert_eq!(refused.0["error_reason"], "no_daemon", "{}", refused.0);
 
     daemon.start();
-    let ran = call.finish_within(Duration::from_secs(60));
+    let lost = Answer::parse(&call.finish_within(Duration::from_secs(60)).out);
     assert_eq!(
-        (ran.code(), ran.text().as_str()),
-        (125, "before\n"),
+        (lost.kind(), lost.code(), lost.output()),
+        ("place_lost", -1, "before\n"),
         "{}",
-        ran.talk()
+        lost.0
     );
-    assert!(ran.talk().contains("lost"), "{}", ran.talk());
+    assert_ne!(lost.hint(), "", "{}", lost.0);
     // Its container was ended with the engine, and is started again as it was.
     let answer = world.terminal("cat /var/kept");
     assert_eq!(

@@ -120,6 +120,7 @@ pub(super) fn a_container_removed_in_mid_call_is_a_lost_place_and_the_next_call_
     );
     assert_eq!(answer.output(), "before\n", "{}", answer.0);
     assert_ne!(ran.code(), 0);
+    assert_ne!(answer.hint(), "", "{}", answer.0);
     let answer = site.terminal("pwd; exit 7");
     assert_eq!((answer.code(), answer.kind()), (7, ""), "{}", answer.0);
     assert!(answer.hint().contains("gone"), "{}", answer.0);

@@ -43,5 +43,8 @@ pub(super) fn a_pull_tells_how_far_it_is(kind: Kind) {
     // The image has no shell at all, which is said, and is no mystery.
     assert_eq!(ran.code(), 125, "{text}");
     assert!(text.contains("shell"), "{text}");
+    // An image in use could not be removed wholly.
+    let removed = site.exoshell(["places", "rm", "--all"]);
+    assert_eq!(removed.code(), 0, "{}", removed.talk());
     drop(pulled);
 }
