@@ -88,8 +88,7 @@ async fn handle(guest: Arc<Guest>, channel: Channel, body: Vec<u8>) {
             return answer(channel, &Reply::<()>::Failed(failure));
         }
     };
-    // Who waits for events may wait for ever; that is nothing to do.
-    let _asked = (!matches!(request, Request::Events(_))).then(|| guest.request());
+    let _asked = is_use(&request).then(|| guest.request());
     match request {
         Request::Exec(request) => exec::serve(guest, channel, *request).await,
         Request::Resume(request) => exec::resume::resume(&guest, channel, request).await,
@@ -135,6 +134,15 @@ async fn handle(guest: Arc<Guest>, channel: Channel, body: Vec<u8>) {
             let _ = sender.flushed().await;
         }
     }
+}
+
+/// Tells whether a request uses the place. Who only looks must not keep it alive, and who waits
+/// for events may wait for ever.
+const fn is_use(request: &Request) -> bool {
+    !matches!(
+        request,
+        Request::Events(_) | Request::Acknowledge(_) | Request::Info | Request::Processes(_)
+    )
 }
 
 /// Waits for a process, unless the host loses interest first.

@@ -40,6 +40,8 @@ impl Launched {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            // A key pressed at our terminal is ours to pass on: it must not end the client.
+            .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
         let missing = || io::Error::other("a standard stream of the program is missing");

@@ -10,6 +10,7 @@ use crate::engine::{self, Engine};
 use crate::pipe::{Attached, Call, attach};
 use crate::place::DockerPlace;
 use crate::plan::{GUEST, GUEST_DIRS};
+use crate::pull;
 use crate::records::{Container, label};
 
 /// How long the guest of a container may take to start.
@@ -40,7 +41,7 @@ impl DockerPlace {
             }
             let changes = self.changes(&container);
             if !changes.is_empty() {
-                self.replace(engine, &container, &changes).await?;
+                self.replace(engine, &container, &changes, progress).await?;
                 continue;
             }
             if container.is_running() {
@@ -88,6 +89,7 @@ impl DockerPlace {
         engine: &Engine,
         container: &Container,
         changes: &[&'static str],
+        progress: &Progress,
     ) -> Result<(), PlaceError> {
         let what = changes.join(", ");
         if container.is_running() && self.is_busy(engine, container).await? {
@@ -102,6 +104,8 @@ impl DockerPlace {
                  places rm`",
             ));
         }
+        // Nothing is given up for an image that cannot be had.
+        pull::image(engine, &self.settings.image, progress).await?;
         create::remove(engine, container).await?;
         self.note(format!(
             "the container {} was replaced because its settings changed: {what}",

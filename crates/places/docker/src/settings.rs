@@ -108,7 +108,8 @@ pub struct ReadOnlyMount {
 
 impl DockerSettings {
     /// Returns every setting that shapes the container, by name, as a short hash. A reused
-    /// container must agree in all of them.
+    /// container must agree in all of them. Its lifetime is not among them: no container is worth
+    /// throwing away for another time-out.
     pub(crate) fn shape(&self) -> Vec<(&'static str, String)> {
         let settings = [
             ("image", text(&self.image)),
@@ -123,7 +124,6 @@ impl DockerSettings {
             ("mounts", text(&self.read_only_mounts)),
             ("extra-args", text(&self.extra_args)),
             ("persist", text(&self.persist_across_processes)),
-            ("lifetime", text(&self.lifetime)),
         ];
         settings
             .into_iter()

@@ -8,9 +8,11 @@ pub(crate) mod spec;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use exoshell_wire::{GuestInfo, ProcessInfo, SessionInfo};
 use serde::Serialize;
+use tokio::task::JoinSet;
 
 use crate::error::RuntimeError;
 use crate::event::EventKind;
@@ -113,16 +115,24 @@ pub struct Cleaned {
 impl Runtime {
     /// Lists the places of this home. Those out of reach are listed as such.
     pub async fn places(&self) -> Result<PlacesReport, RuntimeError> {
-        let records = self.inner.records.list();
-        let mut seen: HashMap<String, Seen> = HashMap::new();
+        self.report(self.inner.records.list()).await
+    }
+
+    /// Describes these places, all looked at together.
+    async fn report(&self, records: Vec<Record>) -> Result<PlacesReport, RuntimeError> {
         let local = self.local_slot()?;
-        seen.insert(local.label.clone(), look_at(&local).await);
+        let mut slots = vec![Arc::clone(&local)];
         for record in &records {
-            if !seen.contains_key(&record.label) {
-                let slot = self.recorded_slot(record)?;
-                seen.insert(record.label.clone(), look_at(&slot).await);
+            let slot = self.recorded_slot(record)?;
+            if !slots.iter().any(|known| known.label == slot.label) {
+                slots.push(slot);
             }
         }
+        let mut looks = JoinSet::new();
+        for slot in slots {
+            looks.spawn(async move { (slot.label.clone(), look_at(&slot).await) });
+        }
+        let mut seen: HashMap<String, Seen> = looks.join_all().await.into_iter().collect();
         let places: Vec<PlaceReport> = records
             .iter()
             .filter_map(|record| Some(report(record, seen.get(&record.label)?)))
@@ -159,8 +169,8 @@ impl Runtime {
     /// Describes the places of one task; usually there is one.
     pub async fn places_of(&self, task: &str) -> Result<Vec<PlaceReport>, RuntimeError> {
         check_task(task)?;
-        let mut all = self.places().await?.places;
-        all.retain(|place| place.task == task);
+        let records = self.inner.records.of_task(task);
+        let all = self.report(records).await?.places;
         Ok(all)
     }
 

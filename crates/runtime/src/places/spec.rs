@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::config::{Backend, DEFAULT_IMAGE, Resolved};
 use crate::error::RuntimeError;
 use crate::record::{TaskOverrides, file_name};
-use crate::sync::SyncEntry;
+use crate::sync::{Direction, SyncEntry};
 
 /// Says which place; kept in a task's record, so that another program finds it again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -155,7 +155,7 @@ fn docker(
         memory_mb: megabytes(overrides.memory_mb.unwrap_or(container.memory_mb)),
         disk_mb: megabytes(overrides.disk_mb.unwrap_or(container.disk_mb)),
         network: overrides.network.unwrap_or(docker.network),
-        volumes: docker.volumes.clone(),
+        volumes: volumes(config)?,
         run_as: docker.run_as_host_user.then(HostUser::current),
         mount_cwd: directory.filter(|_| docker.mount_cwd).map(Path::to_owned),
         persistent: container
@@ -176,14 +176,31 @@ fn read_only_mounts(config: &Resolved) -> Result<Vec<ReadOnlyMount>, RuntimeErro
     let entries = sync_entries(config)?;
     Ok(entries
         .into_iter()
+        .filter(|entry| entry.direction == Direction::In)
         .map(|entry| ReadOnlyMount {
+            target: mount_target(&entry),
             source: entry.local,
-            target: match entry.remote.strip_prefix("~/") {
-                Some(rest) => format!("/root/{rest}"),
-                None => entry.remote,
-            },
         })
         .collect())
+}
+
+/// Returns the volumes: those of the user, then the configured files that go both ways.
+fn volumes(config: &Resolved) -> Result<Vec<String>, RuntimeError> {
+    let mut volumes = config.docker.volumes.clone();
+    for entry in sync_entries(config)? {
+        if entry.direction == Direction::Both && entry.local.exists() {
+            let target = mount_target(&entry);
+            volumes.push(format!("{}:{target}", entry.local.display()));
+        }
+    }
+    Ok(volumes)
+}
+
+fn mount_target(entry: &SyncEntry) -> String {
+    match entry.remote.strip_prefix("~/") {
+        Some(rest) => format!("/root/{rest}"),
+        None => entry.remote.clone(),
+    }
 }
 
 /// Reads the configured files.

@@ -8,7 +8,7 @@ use super::{load, place_args, written};
 use crate::args::{DoctorArgs, PlaceArgs};
 use crate::output;
 
-/// Looks at every backend. Exits with 0 when the configured one works.
+/// Looks at every backend, or one. Exits with 0 when the configured one, or that one, works.
 pub(crate) async fn run(args: DoctorArgs) -> u8 {
     try_run(&args)
         .await
@@ -19,7 +19,8 @@ async fn try_run(args: &DoctorArgs) -> Result<u8, RuntimeError> {
     let only = args.backend.as_deref().map(place_args::parse).transpose()?;
     let runtime = load(&PlaceArgs::default())?;
     let reports = runtime.doctor(only).await;
-    let code = if reports.iter().any(|report| report.wanted && !report.works) {
+    let asked = |report: &BackendReport| report.wanted || only.is_some();
+    let code = if reports.iter().any(|report| asked(report) && !report.works) {
         output::OWN_FAILURE
     } else {
         0

@@ -11,6 +11,13 @@ pub(crate) fn overrides(
     place: &PlaceArgs,
     configured: impl FnOnce() -> Result<Backend, RuntimeError>,
 ) -> Result<Config, RuntimeError> {
+    for (flag, value) in [("--image", &place.image), ("--container", &place.container)] {
+        if value.as_ref().is_some_and(|value| value.trim().is_empty()) {
+            return Err(RuntimeError::Usage(format!(
+                "`{flag}` needs a name, not an empty word"
+            )));
+        }
+    }
     let mut config = Config::default();
     let named = place.backend.as_deref().map(parse).transpose()?;
     let implied = if place.host.is_some() {

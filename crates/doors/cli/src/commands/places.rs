@@ -174,6 +174,8 @@ async fn remove(tasks: &[String], all: bool, as_json: bool) -> Result<u8, Runtim
             let mut one = runtime.cleanup(task).await?;
             total.removed.append(&mut one.removed);
             total.failed.append(&mut one.failed);
+            total.notes.append(&mut one.notes);
+            total.brought_back += one.brought_back;
             total.ended += one.ended;
         }
         total
@@ -192,6 +194,12 @@ async fn remove(tasks: &[String], all: bool, as_json: bool) -> Result<u8, Runtim
         cleaned.removed.len(),
         cleaned.ended
     ));
+    if cleaned.brought_back > 0 {
+        output::talk(&format!("brought {} file(s) back", cleaned.brought_back));
+    }
+    for note in &cleaned.notes {
+        output::talk(&format!("exoshell: {note}"));
+    }
     for failure in &cleaned.failed {
         output::talk(&format!("exoshell: error: not removed: {failure}"));
     }
