@@ -160,7 +160,7 @@ async fn a_full_home_is_passed_over() {
 #[tokio::test]
 async fn an_account_without_a_home_works() {
     let sshd = Sshd::with(&Setup {
-        home_path: "/nonexistent/home",
+        home_path: "/no-home-of-a-test/home",
         ..Setup::default()
     });
     let link = connected(&sshd.place()).await;
