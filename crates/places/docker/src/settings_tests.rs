@@ -24,7 +24,7 @@ fn the_config_hash_follows_every_setting_that_shapes_the_container() {
         change(&mut settings);
         settings.config_hash()
     };
-    let shaping: [fn(&mut DockerSettings); 13] = [
+    let shaping: [fn(&mut DockerSettings); 12] = [
         |s| s.image = "other".to_owned(),
         |s| s.cpu = 2.0,
         |s| s.memory_mb = 1,
@@ -42,7 +42,6 @@ fn the_config_hash_follows_every_setting_that_shapes_the_container() {
         },
         |s| s.extra_args.push("--privileged".to_owned()),
         |s| s.persist_across_processes = false,
-        |s| s.lifetime = Duration::from_secs(1),
     ];
     let mut seen = vec![base.config_hash()];
     for change in shaping {
@@ -51,7 +50,8 @@ fn the_config_hash_follows_every_setting_that_shapes_the_container() {
         seen.push(hash);
     }
     assert_eq!(base.shape().len(), shaping.len());
-    let others: [fn(&mut DockerSettings); 5] = [
+    let others: [fn(&mut DockerSettings); 6] = [
+        |s| s.lifetime = Duration::from_secs(1),
         |s| s.program = Some("podman".into()),
         |s| s.engine = Some("unix:///x".to_owned()),
         |s| s.container = Some("mine".to_owned()),

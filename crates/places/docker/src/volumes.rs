@@ -37,10 +37,6 @@ pub(crate) fn read(entry: &str, home: Option<&Path>) -> Result<Volume, String> {
     if !source.starts_with('/') && !is_name(&source) {
         return wrong("its source is neither an absolute path nor the name of a volume");
     }
-    let read_only = options.is_some_and(|options| options.split(',').any(|word| word == "ro"));
-    if read_only && source.starts_with('/') && !Path::new(&source).exists() {
-        return wrong("its source does not exist, and nothing could ever be put there");
-    }
     let word = match options {
         None => format!("{source}:{target}"),
         Some(options) if is_options(options) => format!("{source}:{target}:{options}"),

@@ -15,6 +15,8 @@ pub(crate) const SHORT_GRACE: &[(&str, &str)] = &[("terminal.kill_grace_seconds"
 
 pub(crate) fn timeout_keeps_the_output_and_is_told_apart_from_an_exit_with_124(kind: Kind) {
     let site = kind.site();
+    // Making the place is not what is timed.
+    site.terminal("true");
     let timeout = site.call(&json!({"command": "printf partial; sleep 60", "timeout": 1}));
     assert_eq!((timeout.code(), timeout.status()), (124, "timeout"));
     assert_eq!(timeout.output(), "partial\n[Command timed out after 1 s]\n");
