@@ -157,9 +157,15 @@ impl Drop for Channel {
             }
         } else if !lane.asking && !lane.ended_here {
             lane.ended_here = true;
-            lane.out
-                .push_back(Frame::new(Kind::Reset, 0, id, Bytes::new()));
-            state.enqueue(id);
+            // Nor does a connection that was given up refuse anything: the other side must see a
+            // lost connection, not an answer.
+            if matches!(state.closed, None | Some(CloseReason::Dropped)) {
+                if let Some(lane) = state.lanes.get_mut(&id) {
+                    lane.out
+                        .push_back(Frame::new(Kind::Reset, 0, id, Bytes::new()));
+                }
+                state.enqueue(id);
+            }
         }
         state.consume(id, unread);
         state.reap(id);

@@ -25,6 +25,9 @@ pub(crate) use held::{Asked, Connected, RunGuard};
 pub(crate) use table::Limits;
 use table::{Running, Table};
 
+/// How long a fresh shell may take to tell its state.
+const BASELINE_LIMIT: Duration = Duration::from_secs(20);
+
 /// What this guest can do beyond the base protocol.
 const CAPABILITIES: &[&str] = &["resume", exoshell_wire::FILES];
 
@@ -115,7 +118,11 @@ impl Guest {
                 let (tree, pipes) = shells
                     .start_baseline(&self.spawner)
                     .map_err(|error| spawn(&error))?;
-                tree.exited().await;
+                let exited = tokio::time::timeout(BASELINE_LIMIT, tree.exited()).await;
+                if exited.is_err() {
+                    tree.kill(0).await;
+                    return Err(spawn(&"it does not answer"));
+                }
                 shells
                     .captured(&pipes.capture)
                     .map(Arc::new)

@@ -55,9 +55,9 @@ impl PlaceSpec {
         match self {
             Self::Local => "local".to_owned(),
             Self::Docker(settings) => match (&settings.container, &settings.program) {
-                (Some(container), _) => format!("docker:container:{container}"),
+                (Some(container), _) => format!("docker-container:{container}"),
                 (None, None) => format!("docker:{task}"),
-                (None, Some(program)) => format!("docker:{}:{task}", program.display()),
+                (None, Some(program)) => format!("docker@{}:{task}", program.display()),
             },
             Self::Ssh(settings) => {
                 let user = settings.user.as_deref().unwrap_or_default();
