@@ -328,6 +328,15 @@ pub(crate) fn is_gone(text: &str) -> bool {
     meaning("docker", text).0 == Trouble::NoContainer
 }
 
+/// Tells whether a text says that somebody removes the container right now, or tried and got
+/// stuck half-way. Engines do that by themselves where a container ends, and a busy one leaves
+/// some of them `dead`: those can be removed again.
+pub(crate) fn is_being_removed(text: &str) -> bool {
+    ["already in progress", "unable to remove filesystem"]
+        .iter()
+        .any(|words| text.contains(words))
+}
+
 /// Tells whether a text says that the container does not run.
 pub(crate) fn is_stopped(text: &str) -> bool {
     let text = text.to_lowercase();

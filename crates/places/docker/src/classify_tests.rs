@@ -132,6 +132,15 @@ fn an_answer_is_quoted_without_the_noise_around_it() {
 fn gone_and_stopped_are_told_apart() {
     assert!(is_gone("Error response from daemon: No such container: x"));
     assert!(!is_gone("Container x is not running"));
+    for text in [
+        "removal of container 40ae is already in progress",
+        "unable to remove filesystem for 40ae: unlinkat /x/40ae: directory not empty",
+    ] {
+        assert!(is_being_removed(text) && !is_gone(text), "{text}");
+    }
+    assert!(!is_being_removed(
+        "container 40ae is running: stop it first"
+    ));
     assert!(is_stopped(
         "Error response from daemon: Container x is not running"
     ));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use exoshell_place::bundle::{self, BundleError, GuestBinary};
 use exoshell_place::{PlaceError, Progress, Trouble, nonce};
@@ -33,6 +33,9 @@ const STOP_LIMIT: Duration = Duration::from_secs(40);
 
 /// How long removing may take.
 const REMOVE_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long to wait before an engine that is removing a container is asked again.
+const REMOVE_PAUSE: Duration = Duration::from_millis(100);
 
 /// How many ways to make a container are tried: all limits given up one by one, then the ways of
 /// getting a guest in.
@@ -304,13 +307,18 @@ async fn finish_removal(
     force: bool,
 ) -> Result<(), PlaceError> {
     let what = "remove the container";
-    let id = &container.id;
-    let answer = engine.remove(what, id, force, REMOVE_LIMIT).await?;
-    let text = answer.complaint();
-    if answer.ok || classify::is_gone(text) || text.contains("already in progress") {
-        Ok(())
-    } else {
-        Err(engine.client.failure(what, &answer))
+    let began = Instant::now();
+    loop {
+        let id = &container.id;
+        let answer = engine.remove(what, id, force, REMOVE_LIMIT).await?;
+        let text = answer.complaint();
+        if answer.ok || classify::is_gone(text) {
+            return Ok(());
+        }
+        if !classify::is_being_removed(text) || began.elapsed() >= REMOVE_LIMIT {
+            return Err(engine.client.failure(what, &answer));
+        }
+        tokio::time::sleep(REMOVE_PAUSE).await;
     }
 }
 

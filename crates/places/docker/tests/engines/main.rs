@@ -307,6 +307,22 @@ async fn an_idle_container_ends_by_itself_and_without_persistence_it_is_gone() {
 }
 
 #[tokio::test]
+async fn a_removal_is_over_only_when_the_engines_own_is_over() {
+    let world = World::docker();
+    let settings = DockerSettings {
+        persist_across_processes: false,
+        ..world.settings(DEBIAN)
+    };
+    let place = world.place(settings, "leaving");
+    let link = open(&place).await;
+    assert_eq!(run(&link, "echo here").await, "here");
+    // The container ends, so the engine begins to remove it while we ask for the same.
+    let _ = link.shut_down().await;
+    place.destroy().await.unwrap();
+    assert_eq!(world.containers(), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn the_sweep_removes_only_old_ended_containers() {
     let world = World::docker();
     let settings = DockerSettings {

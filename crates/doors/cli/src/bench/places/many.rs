@@ -61,38 +61,37 @@ impl Many {
     pub(super) async fn measure(self, lab: &Lab, engine: &Engine) -> Result<Vec<Row>, Failure> {
         let home = engine.home(lab)?;
         let prefix = format!("bench-crowd-{}", std::process::id());
+        let tasks: Vec<String> = (0..self.places)
+            .map(|number| format!("{prefix}-{number}"))
+            .collect();
         let watch = Watch::start();
         let began = Instant::now();
-        let mut works = tokio::task::JoinSet::new();
-        for number in 0..self.places {
-            let runtime = home.runtime().clone();
-            works.spawn(work(runtime, format!("{prefix}-{number}")));
-        }
-        let mut calls = Samples::default();
-        let mut new = Samples::default();
-        let mut failures = Vec::new();
-        while let Some(done) = works.join_next().await {
-            match done? {
-                Ok(done) => {
-                    new.push(done.new);
-                    done.calls.into_iter().for_each(|time| calls.push(time));
-                }
-                Err(failure) => failures.push(failure),
-            }
-        }
+        let runtime = home.runtime();
+        let used = at_once(tasks.iter().map(|task| work(runtime.clone(), task.clone()))).await?;
+        // All of them live now.
+        let removed = at_once(
+            tasks
+                .iter()
+                .map(|task| remove(runtime.clone(), task.clone())),
+        )
+        .await?;
         let time = milliseconds(began.elapsed());
         let peak = watch.stop();
         home.end().await?;
-        if let Some(first) = failures.first() {
-            let (bad, all) = (failures.len(), self.places);
-            return Err(format!("{bad} of {all} places failed; the first: {first}").into());
-        }
+        let done = all_right(used)?;
+        all_right(removed)?;
         left_behind(engine, &prefix)?;
+        let mut new = Samples::default();
+        let mut calls = Samples::default();
+        for done in done {
+            new.push(done.new);
+            done.calls.into_iter().for_each(|time| calls.push(time));
+        }
         let [memory, wall, call] = *self.names;
         let note = format!(
             "the most that this process ({:.1} MB then) and its children ({} then, {} at most) \
-             had at once, as PSS; each place ran {COMMANDS} commands with the right answers, and \
-             no container is left",
+             had at once, as PSS; each place ran {COMMANDS} commands with the right answers before \
+             the first was removed, and no container is left",
             peak.own, peak.children, peak.most_children
         );
         let note_wall = format!(
@@ -115,12 +114,12 @@ struct Done {
     calls: Vec<Duration>,
 }
 
-/// Makes a place, uses it and removes it; every answer is checked.
+/// Makes a place and uses it; every answer is checked.
 async fn work(runtime: Runtime, task: String) -> Result<Done, String> {
     let mut times = Vec::new();
     let mut wanted = task.clone();
     for number in 1..=COMMANDS {
-        let command = format!("WHO=\"$WHO.{number}\"; echo \"{task}$WHO\"");
+        let command = format!("export WHO=\"$WHO.{number}\"; echo \"{task}$WHO\"");
         let began = Instant::now();
         let result = runtime
             .terminal(TerminalRequest::new(command).in_task(&task))
@@ -132,15 +131,35 @@ async fn work(runtime: Runtime, task: String) -> Result<Done, String> {
             return Err(format!("command {number} of `{task}`: {why}"));
         }
     }
-    let cleaned = runtime.cleanup(&task).await;
-    let cleaned = cleaned.map_err(|error| error.to_string())?;
-    if let Some(failed) = cleaned.failed.into_iter().next() {
-        return Err(failed);
-    }
     Ok(Done {
         new: times.remove(0),
         calls: times,
     })
+}
+
+async fn remove(runtime: Runtime, task: String) -> Result<(), String> {
+    let cleaned = runtime.cleanup(&task).await;
+    let cleaned = cleaned.map_err(|error| error.to_string())?;
+    cleaned.failed.into_iter().next().map_or(Ok(()), Err)
+}
+
+/// Does all of these at the same time.
+async fn at_once<T: Send + 'static>(
+    works: impl Iterator<Item = impl Future<Output = Result<T, String>> + Send + 'static>,
+) -> Result<Vec<Result<T, String>>, Failure> {
+    let mut running: tokio::task::JoinSet<_> = works.collect();
+    let mut results = Vec::new();
+    while let Some(done) = running.join_next().await {
+        results.push(done?);
+    }
+    Ok(results)
+}
+
+fn all_right<T>(results: Vec<Result<T, String>>) -> Result<Vec<T>, Failure> {
+    let all = results.len();
+    let bad = results.iter().filter(|result| result.is_err()).count();
+    let right: Result<Vec<T>, String> = results.into_iter().collect();
+    right.map_err(|first| format!("{bad} of {all} places failed; the first: {first}").into())
 }
 
 /// Makes sure that the engine knows no container of these tasks.

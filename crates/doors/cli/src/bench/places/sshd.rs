@@ -157,3 +157,7 @@ fn write_settings(folder: &Path, port: u16) -> Result<(), Failure> {
     )?;
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "sshd_tests.rs"]
+mod tests;
