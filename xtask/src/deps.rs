@@ -60,7 +60,6 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
 /// These are in the table before they exist.
 const PLANNED: &[&str] = &[
     "exoshell-files",
-    "exoshell-guard",
     "exoshell-place-docker",
     "exoshell-place-apptainer",
     "exoshell-place-ssh",
