@@ -1,18 +1,12 @@
 //! Scores the guard on a corpus of labelled commands, one JSON record per line.
 //!
-//! `cargo run --release -p exoshell-guard --example score -- commands.jsonl [--all|--dev|--held] [--show]`
+//! `cargo run --release -p exoshell-guard --example score -- commands.jsonl [--show] [--families]`
 #![expect(clippy::print_stdout, clippy::expect_used, reason = "it is a program for a terminal")]
 
 use std::collections::BTreeMap;
 
 use exoshell_guard::{Context, Guard, Verdict};
 use serde_json::Value;
-
-/// Thirty of a hundred commands are held out, chosen by a hash of the id (FNV-1a).
-fn held(id: &str) -> bool {
-    let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    hash % 100 < 30
-}
 
 #[derive(Default)]
 struct Tally {
@@ -38,9 +32,6 @@ fn main() {
     for line in text.lines() {
         let record: Value = serde_json::from_str(line).expect("one JSON record per line");
         let id = record["id"].to_string();
-        if (has("--dev") && held(&id)) || (has("--held") && !held(&id)) {
-            continue;
-        }
         let command = record["command"].as_str().unwrap_or_default();
         let also = record["also_ok"].as_array().map(|all| all.iter().filter_map(Value::as_str).collect::<Vec<_>>()).unwrap_or_default();
         let finding = guard.check(command, &context);

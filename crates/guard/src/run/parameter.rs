@@ -77,7 +77,7 @@ impl Run<'_> {
             "*" if quoted => Some(known.map(|items| Expanded::One(items.join(" ")))),
             "*" => Some(known.map(|items| Expanded::Many(items.to_vec()))),
             "#" => Some(known.map(|items| Expanded::One(items.len().to_string()))),
-            "0" => Some(None),
+            "0" => Some(self.state.name.as_deref().map(|name| Expanded::One(name.to_owned()))),
             _ => {
                 let index: usize = name.parse().ok()?;
                 Some(known.map(|items| Expanded::One(items.get(index.wrapping_sub(1)).cloned().unwrap_or_default())))

@@ -275,7 +275,7 @@ impl Run<'_> {
         for argument in arguments {
             let text = argument.text.as_str();
             let option = text.strip_prefix('-').map(|rest| rest.split('=').next().unwrap_or(rest));
-            let hidden = option.is_some_and(|option| !option.contains(char::is_whitespace) && self.deceives(option));
+            let hidden = option.is_some_and(|option| !option.contains([' ', '\n']) && self.deceives(option));
             if hidden || visible::false_dash(text) && !text.contains(' ') {
                 self.report("false-letters", argument.span, Target::None, text);
             }

@@ -22,6 +22,8 @@ pub(crate) struct State {
     files: Rc<HashMap<String, Stream>>,
     /// The positional parameters, if they are known.
     pub(crate) positional: Option<Rc<Vec<String>>>,
+    /// What `$0` is, if it is known.
+    pub(crate) name: Option<Rc<str>>,
     /// The directory, if it is known.
     pub(crate) cwd: Option<Rc<str>>,
     pub(crate) aliases_expand: bool,
@@ -36,6 +38,7 @@ impl State {
             aliases: Rc::default(),
             files: Rc::default(),
             positional: None,
+            name: None,
             cwd,
             aliases_expand: false,
         };

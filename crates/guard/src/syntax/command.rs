@@ -538,6 +538,9 @@ impl Parser<'_> {
         loop {
             self.skip_lines()?;
             if self.take(")")? {
+                if self.peek().is_some_and(|byte| !ends_word(byte)) {
+                    return Err(self.failure("something follows an array"));
+                }
                 return Ok(items);
             }
             match self.word()? {

@@ -36,11 +36,14 @@ fn on_disks(run: &mut Run<'_>, call: &Call<'_>, options: &Options<'_>, rule: &'s
 }
 
 fn format(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("tLUObCdEFgGiIJmNoRsSTvz", &["type", "label", "uuid"]));
-    if options.asks_for_help() || options.short("V") || (options.short("n") && call.name.ends_with(['2', '3', '4', 's']) && call.name != "mkfs.ntfs" && call.name != "mkswap" && call.name.starts_with("mkfs.ext")) {
+    // `-F` is a number for FAT and stands alone for the others.
+    let fat = call.name.contains("fat") || call.name.contains("dos");
+    let letters = if fat { "tnLUObCdEFgGiIJmNoRsSTvz" } else { "tLUObCdEgGiIJmNoRsSTz" };
+    let options = Options::parse(call.arguments, Grammar::new(letters, &["type", "label", "uuid"]));
+    if options.asks_for_help() || options.short("V") || (options.short("n") && (call.name.starts_with("mkfs.ext") || call.name == "mke2fs")) {
         return Stream::unknown();
     }
-    // `-F 32` and `-F /dev/sda`: the value may be the disk.
+    // An option that takes no value here may have swallowed the disk.
     let values = options.flags.iter().filter_map(|flag| flag.value.map(|value| (value, flag.at)));
     for (value, at) in values.filter(|(value, _)| paths::disk(value)) {
         run.report("format-disk", call.span_of(at), Target::Device, value);

@@ -67,7 +67,8 @@ pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
         return Some(Stream::unknown());
     }
     let code = options.flags.iter().find(|flag| if flag.long { interpreter.code_long.contains(&flag.name) } else { interpreter.code.contains(flag.name) });
-    if let Some(flag) = code {
+    let module_at = options.flags.iter().find(|flag| call.name == "python" && flag.name == "m").map_or(usize::MAX, |flag| flag.at);
+    if let Some(flag) = code.filter(|flag| flag.at < module_at) {
         edits(run, call, &options);
         let hidden = flag.value.is_some_and(uncertain);
         let rule = if hidden && run.substituted.has(Origin::NETWORK) { "downloaded-code" } else { "interpreter-string" };

@@ -66,6 +66,9 @@ static HANDLERS: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
 pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let name = canonical(call.name);
     let call = &Call { name, ..*call };
+    if call.word.contains('/') {
+        run.executes_file(call.word, shell::Kind::Program, call.span);
+    }
     let output = if let Some(output) = wrapper::judge(run, call) {
         output
     } else if let Some(handler) = HANDLERS.get(name) {
@@ -73,9 +76,6 @@ pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     } else if let Some(output) = interpreter::judge(run, call) {
         output
     } else {
-        if call.word.contains('/') {
-            run.executes_file(call.word, shell::Kind::Program, call.span);
-        }
         effects::passes_through(run, call)
     };
     patterns(run, call);

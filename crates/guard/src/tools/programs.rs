@@ -61,6 +61,8 @@ pub(super) fn grammar(name: &str) -> Grammar {
         "sysctl" => Grammar::new("", &["load_"]),
         "find" => Grammar::PLAIN.dashed(),
         "defaults" | "launchctl" | "csrutil" | "spctl" | "nvram" | "pmset" | "tmutil" => Grammar::PLAIN,
+        "date" => Grammar::new("Idrf", &["date", "reference", "file"]),
+        "nginx" => Grammar::new("scgpe", &[]),
         "gpg" => Grammar::new("oru", &["output", "recipient", "homedir"]),
         "ssh-keygen" => Grammar::new("fFbtCNPIRs", &[]),
         _ => Grammar::PLAIN,
@@ -69,7 +71,7 @@ pub(super) fn grammar(name: &str) -> Grammar {
 
 /// `-c command` and `+command`; `!` in them runs a shell, `w` writes.
 fn vim(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("cSsuwWTtqi", &["cmd"]));
+    let options = Options::parse(call.arguments, Grammar::new("cSuwWTtqi", &["cmd"]));
     if options.asks_for_help() {
         return Stream::unknown();
     }

@@ -150,10 +150,9 @@ pub(super) fn shell(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 fn shell_string(run: &mut Run<'_>, code: &Argument, rest: &[Argument]) -> Stream {
     let parameters: Vec<String> = rest.iter().skip(1).map(|argument| argument.text.clone()).collect();
     run.subshell(|run| {
-        let outer = run.state.positional.replace(Rc::new(parameters));
-        let output = run.executes_text(&code.text, code.span);
-        run.state.positional = outer;
-        output
+        run.state.positional = Some(Rc::new(parameters));
+        run.state.name = rest.first().map(|name| Rc::from(name.text.as_str()));
+        run.executes_text(&code.text, code.span)
     })
 }
 
@@ -163,9 +162,8 @@ fn shell_file(run: &mut Run<'_>, file: &Argument, rest: &[Argument]) -> Stream {
     }
     let parameters: Vec<String> = rest.iter().map(|argument| argument.text.clone()).collect();
     run.subshell(|run| {
-        let outer = run.state.positional.replace(Rc::new(parameters));
+        run.state.positional = Some(Rc::new(parameters));
         run.executes_file(&file.text, Kind::Shell, file.span);
-        run.state.positional = outer;
     });
     Stream::unknown()
 }

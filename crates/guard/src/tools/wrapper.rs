@@ -85,7 +85,6 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { names: &["sshpass"], short: "pfdP", long: &[], ..PLAIN },
     Wrapper { names: &["gosu", "su-exec", "chpst_", "setuidgid", "s6-setuidgid"], skip: 1, ..PLAIN },
     with(&["setpriv"], "", &["reuid", "regid", "groups", "ruid", "euid", "rgid", "egid", "securebits", "pdeathsig"]),
-    with(&["pkexec"], "", &["user"]),
     with(&["run0"], "uDg", &["user", "unit", "property", "chdir", "nice", "group"]),
     with(&["start-stop-daemon"], "xnpucgdsR", &["exec", "name", "pidfile", "user", "chuid", "startas", "chdir", "signal", "retry"]),
     with(&["daemonize"], "acEeolpu", &[]),
@@ -196,7 +195,7 @@ const RUNNERS: &[Runner] = &[
 /// Judges the command inside, if this is a wrapper.
 pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
     match call.name {
-        "env" | "sudo" | "doas" | "command" | "exec" | "su" | "runuser" | "busybox" | "toybox" | "entr" | "ld.so" => return special(run, call),
+        "env" | "sudo" | "doas" | "pkexec" | "command" | "exec" | "su" | "runuser" | "busybox" | "toybox" | "entr" | "ld.so" => return special(run, call),
         name if name.starts_with("ld-linux") || name.starts_with("ld-musl") => return loader(run, call),
         _ => {}
     }
@@ -233,7 +232,15 @@ fn wrapped(run: &mut Run<'_>, call: &Call<'_>, wrapper: &Wrapper) -> Stream {
     if matches!(call.name, "setarch" | "arch") && options.operands.len() > 1 && is_architecture(options.operands[0].text) {
         first += 1;
     }
-    rest(run, call, &call.arguments[first..], wrapper.rest)
+    let words = &call.arguments[first..];
+    // `flock file -c code`: the option comes after the operand.
+    if let [option, code, ..] = words
+        && !wrapper.code.0.is_empty()
+        && (option.text.strip_prefix('-').is_some_and(|letter| wrapper.code.0 == letter) || option.text == "--command")
+    {
+        return run.subshell(|run| run.executes_text(&code.text, code.span));
+    }
+    rest(run, call, words, wrapper.rest)
 }
 
 fn is_architecture(text: &str) -> bool {
@@ -370,7 +377,7 @@ fn special(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
     Some(match call.name {
         "env" => env(run, call),
         "sudo" => sudo(run, call),
-        "doas" => doas(run, call),
+        "doas" | "pkexec" => doas(run, call),
         "su" | "runuser" => su(run, call),
         "command" => return command_builtin(run, call),
         "exec" => {
@@ -494,7 +501,7 @@ fn root(run: &mut Run<'_>, call: &Call<'_>, words: &[Argument], shell: bool) -> 
 }
 
 fn doas(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("uC", &[]).stopping());
+    let options = Options::parse(call.arguments, Grammar::new("uC", &["user"]).stopping());
     let from = options.operands.first().map_or(call.arguments.len(), |operand| operand.at);
     root(run, call, &call.arguments[from..], options.short("s"))
 }
