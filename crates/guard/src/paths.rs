@@ -236,8 +236,14 @@ fn below_part(rest: &str, name: &str) -> bool {
     rest.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// Tells whether a path is, or may be, like one of the patterns.
 fn any(patterns: &[&str], path: &str) -> bool {
-    patterns.iter().any(|pattern| matches(pattern, path) || (!path.is_ascii() && !path.starts_with(UNKNOWN) && matches(path, &pattern.replace('*', "x"))))
+    let Some(first) = path.bytes().next() else { return false };
+    let certain = path.is_ascii();
+    patterns.iter().any(|pattern| {
+        let near = !certain || pattern.as_bytes().first() == Some(&first);
+        near && (matches(pattern, path) || (!certain && !path.starts_with(UNKNOWN) && matches(path, &pattern.replace('*', "x"))))
+    })
 }
 
 /// Tells whether one part of a path, perhaps a pattern, can name `name`.

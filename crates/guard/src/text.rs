@@ -77,28 +77,31 @@ fn bracket(text: &str) -> Option<(&str, &str)> {
 
 /// Tells whether a text with active patterns, or a plain pattern with `*`, could be `name`.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
-    let (mut at, mut from) = (0, 0);
+    let (mut pattern, mut name) = (pattern.chars(), name.chars());
     let mut back = None;
-    while from < name.len() {
-        match pattern.get(at) {
-            Some('*' | &STAR | &UNKNOWN) => {
-                back = Some((at, from));
-                at += 1;
+    loop {
+        let (rest, left) = (pattern.clone(), name.clone());
+        match (pattern.next(), name.next()) {
+            (None, None) => return true,
+            (Some('*' | STAR | UNKNOWN), _) => {
+                back = Some((pattern.clone(), left.clone()));
+                name = left;
+                continue;
             }
-            Some(&ONE | '?') => (at, from) = (at + 1, from + 1),
-            Some(character) if *character == name[from] => (at, from) = (at + 1, from + 1),
-            _ => match back {
-                Some((star, tried)) => {
-                    back = Some((star, tried + 1));
-                    (at, from) = (star + 1, tried + 1);
-                }
-                None => return false,
-            },
+            (Some('?' | ONE), Some(_)) => continue,
+            (Some(wanted), Some(found)) if wanted == found => continue,
+            (Some(_), None) if rest.clone().all(|character| matches!(character, '*' | STAR | UNKNOWN)) => return true,
+            _ => {}
         }
+        // The last star takes one character more.
+        let Some((after_star, mut tried)) = back.take() else { return false };
+        if tried.next().is_none() {
+            return false;
+        }
+        pattern = after_star.clone();
+        name = tried.clone();
+        back = Some((after_star, tried));
     }
-    pattern[at..].iter().all(|rest| matches!(*rest, '*' | STAR | UNKNOWN))
 }
 
 /// Which escapes a text has.

@@ -164,10 +164,10 @@ fn snippet(random: &mut Random) -> String {
 
 /// Runs a snippet with bash alone and tells whether `MARK` ran.
 fn marked(snippet: &str, directory: &Path) -> bool {
-    let mark = directory.join("mark");
-    let _ = fs::remove_file(&mark);
-    let work = directory.join("work");
-    let _ = fs::remove_dir_all(&work);
+    // What an earlier snippet left in the background must not be taken for this one.
+    let own = tempfile::tempdir_in(directory).expect("a directory");
+    let mark = own.path().join("mark");
+    let work = own.path().join("work");
     fs::create_dir(&work).expect("a directory to run in");
     fs::write(work.join("x"), "1\n").expect("a file to read");
     let script = r#"MARK() { builtin printf x >> "$MARK_FILE"; }; readonly -f MARK; readonly MARK_FILE; builtin cd "$1"; builtin eval "$2""#;

@@ -1,7 +1,7 @@
 //! The rules as data: what each one finds, how grave it is, and examples that a test checks.
 //!
 //! A rule is either a list of patterns over a program's options and operands, see
-//! [`crate::tools::pattern`], or it has none and is reported by the code in [`crate::tools`] that
+//! `tools/pattern.rs`, or it has none and is reported by the code in `tools` that
 //! knows the program. Both kinds carry commands they must catch and near twins they must spare.
 
 mod code;
@@ -13,7 +13,6 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::finding::{Category, Verdict};
-use crate::tools::pattern::Pattern;
 
 /// One rule.
 #[derive(Debug, Clone, Copy)]
@@ -59,27 +58,9 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 static BY_ID: LazyLock<HashMap<&'static str, &'static Rule>> =
     LazyLock::new(|| all().map(|rule| (rule.id, rule)).collect());
 
-static BY_PROGRAM: LazyLock<HashMap<&'static str, Vec<(Pattern, &'static Rule)>>> = LazyLock::new(|| {
-    let mut programs: HashMap<&'static str, Vec<(Pattern, &'static Rule)>> = HashMap::new();
-    for rule in all() {
-        for text in rule.patterns {
-            let pattern = Pattern::parse(text);
-            for program in pattern.programs() {
-                programs.entry(program).or_default().push((pattern.clone(), rule));
-            }
-        }
-    }
-    programs
-});
-
 /// Returns the rule with this id.
 pub(crate) fn find(id: &str) -> Option<&'static Rule> {
     BY_ID.get(id).copied()
-}
-
-/// Returns the patterns that may find a program.
-pub(crate) fn of_program(program: &str) -> &'static [(Pattern, &'static Rule)] {
-    BY_PROGRAM.get(program).map_or(&[], Vec::as_slice)
 }
 
 #[cfg(test)]

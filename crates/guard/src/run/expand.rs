@@ -121,7 +121,7 @@ impl Run<'_> {
                     let path = self.process(list, *direction);
                     fields.current().push_str(&path);
                 }
-                Part::Arithmetic { parts, .. } => {
+                Part::Arithmetic { parts } => {
                     let value = self.arithmetic(parts);
                     fields.current().push_str(&value);
                 }
@@ -155,7 +155,7 @@ impl Run<'_> {
                 },
                 Part::Substitution { list, .. } => whole.push_str(&self.substitution(list)),
                 Part::Process { list, direction } => whole.push_str(&self.process(list, *direction)),
-                Part::Arithmetic { parts, .. } => whole.push_str(&self.arithmetic(parts)),
+                Part::Arithmetic { parts } => whole.push_str(&self.arithmetic(parts)),
             }
             if whole.len() > MAX_TEXT {
                 return UNKNOWN.to_string();

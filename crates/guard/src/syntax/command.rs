@@ -11,6 +11,11 @@ use super::word::Stop;
 /// Words that end a list where a command could begin.
 const CLOSING: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
+/// All words with a meaning of their own where a command can begin.
+const RESERVED: &[&str] = &[
+    "if", "then", "fi", "for", "do", "done", "{", "}", "[[", "case", "esac", "in", "else", "elif", "while", "until", "function", "!", "time", "select", "coproc",
+];
+
 impl Parser<'_> {
     /// Parses items up to the end, a closing word, `)` or `;;`.
     pub(super) fn items(&mut self, list: &mut List) -> Parsed<()> {
@@ -39,33 +44,34 @@ impl Parser<'_> {
         Ok(match self.peek() {
             None | Some(b')') => true,
             Some(b';') => matches!(self.peek_second(), Some(b';' | b'&')),
-            Some(_) => self.reserved_word()?.is_some_and(|word| CLOSING.contains(&word.as_str())),
+            Some(_) => self.reserved_word()?.is_some_and(|word| CLOSING.contains(&word)),
         })
     }
 
-    /// Returns the plain word at the cursor without stepping over it.
-    fn reserved_word(&mut self) -> Parsed<Option<String>> {
+    /// Returns the reserved word at the cursor without stepping over it.
+    fn reserved_word(&mut self) -> Parsed<Option<&'static str>> {
+        if !self.peek().is_some_and(|byte| byte.is_ascii_lowercase() || matches!(byte, b'{' | b'}' | b'!' | b'[')) {
+            return Ok(None);
+        }
         let start = self.at;
-        let mut word = String::new();
-        while let Some(byte) = self.peek() {
-            if ends_word(byte) {
+        let mut word = [0_u8; 9];
+        let mut length = 0;
+        while let Some(byte) = self.peek().filter(|byte| !ends_word(*byte)) {
+            if length == word.len() {
                 break;
             }
-            if word.len() > 8 || !(byte.is_ascii_lowercase() || b"{}!["[..].contains(&byte)) {
-                self.at = start;
-                return Ok(None);
-            }
-            word.push(char::from(byte));
-            self.bump()?;
+            word[length] = byte;
+            length += 1;
+            self.at += 1;
         }
         self.at = start;
-        Ok((!word.is_empty()).then_some(word))
+        Ok(RESERVED.iter().copied().find(|known| known.as_bytes() == &word[..length]))
     }
 
     /// Steps over a reserved word that must come here.
     fn expect_word(&mut self, word: &'static str, what: &'static str) -> Parsed<()> {
         self.skip_lines()?;
-        if self.reserved_word()?.as_deref() == Some(word) && self.take(word)? {
+        if self.reserved_word()? == Some(word) && self.take(word)? {
             return Ok(());
         }
         Err(self.failure(what))
@@ -110,7 +116,7 @@ impl Parser<'_> {
     fn pipeline_prefix(&mut self) -> Parsed<()> {
         loop {
             self.skip_blanks()?;
-            match self.reserved_word()?.as_deref() {
+            match self.reserved_word()? {
                 Some("!") => {
                     if self.extended_globs && self.peek_second() == Some(b'(') {
                         return Err(self.failure("`!(` may be a pattern or a negation"));
@@ -153,16 +159,16 @@ impl Parser<'_> {
             return self.parenthesised().map(Some);
         }
         let Some(word) = self.reserved_word()? else { return Ok(None) };
-        let body = match word.as_str() {
+        let body = match word {
             "{" => self.group()?,
             "if" => self.conditional()?,
-            "while" | "until" => self.loop_command(&word)?,
-            "for" | "select" => self.for_command(&word)?,
+            "while" | "until" => self.loop_command(word)?,
+            "for" | "select" => self.for_command(word)?,
             "case" => self.case()?,
             "[[" => self.test()?,
             "function" => self.function_keyword()?,
             "coproc" => self.coprocess()?,
-            _ if CLOSING.contains(&word.as_str()) => {
+            _ if CLOSING.contains(&word) => {
                 return Err(self.failure("a closing word has no opening one"));
             }
             _ => return Ok(None),
@@ -222,7 +228,7 @@ impl Parser<'_> {
         branches.push(self.inner_list()?);
         loop {
             self.skip_lines()?;
-            match self.reserved_word()?.as_deref() {
+            match self.reserved_word()? {
                 Some("elif") => {
                     self.take("elif")?;
                     branches.push(self.inner_list()?);
@@ -265,7 +271,7 @@ impl Parser<'_> {
             return Err(self.failure("a loop has no variable"));
         }
         self.skip_lines()?;
-        let words = if self.reserved_word()?.as_deref() == Some("in") {
+        let words = if self.reserved_word()? == Some("in") {
             self.take("in")?;
             Some(self.words_to_line_end()?)
         } else {
@@ -280,7 +286,7 @@ impl Parser<'_> {
 
     /// Parses `do … done`, or the `{ … }` that bash also takes.
     fn loop_body(&mut self) -> Parsed<List> {
-        if self.reserved_word()?.as_deref() != Some("{") {
+        if self.reserved_word()? != Some("{") {
             return self.do_group();
         }
         match self.group()? {
@@ -329,7 +335,7 @@ impl Parser<'_> {
         let mut arms = Vec::new();
         loop {
             self.skip_lines()?;
-            if self.reserved_word()?.as_deref() == Some("esac") {
+            if self.reserved_word()? == Some("esac") {
                 self.take("esac")?;
                 return Ok(Body::Case { word, arms });
             }
@@ -362,7 +368,7 @@ impl Parser<'_> {
             self.bump()?;
             self.take(";")?;
             self.take("&")?;
-        } else if self.reserved_word()?.as_deref() != Some("esac") {
+        } else if self.reserved_word()? != Some("esac") {
             return Err(self.failure("a branch of a `case` does not end"));
         }
         Ok(Arm { patterns, body })
@@ -431,7 +437,7 @@ impl Parser<'_> {
             let name = self.name()?;
             self.skip_blanks()?;
             let compound = self.peek() == Some(b'(')
-                || self.reserved_word()?.is_some_and(|word| ["{", "if", "while", "until", "for", "case", "[["].contains(&word.as_str()));
+                || self.reserved_word()?.is_some_and(|word| ["{", "if", "while", "until", "for", "case", "[["].contains(&word));
             if name.is_empty() || !compound {
                 self.at = back;
             }

@@ -56,7 +56,8 @@ impl Parser<'_> {
                     self.bump()?;
                     return Ok(line);
                 }
-                Some(b'\\') if joins => {
+                Some(b'\\') if !joins => self.character(&mut line)?,
+                Some(b'\\') => {
                     self.bump()?;
                     match self.raw(0) {
                         Some(b'\n') => self.bump()?,
@@ -67,7 +68,7 @@ impl Parser<'_> {
                         None => line.push('\\'),
                     }
                 }
-                Some(_) => self.character(&mut line)?,
+                Some(_) => self.run_of(&mut line, |byte| byte == b'\n' || byte == b'\\')?,
             }
         }
     }

@@ -100,11 +100,7 @@ impl<'a> Parser<'a> {
 
     /// Steps over the byte at the cursor.
     pub(super) fn bump(&mut self) -> Parsed<()> {
-        self.steps = self.steps.checked_sub(1).ok_or(Failure {
-            at: self.at,
-            what: "it is too intricate",
-            limit: true,
-        })?;
+        self.spend(1)?;
         self.at += 1;
         Ok(())
     }
@@ -131,6 +127,25 @@ impl<'a> Parser<'a> {
         text.push(character);
         self.bump()?;
         self.at += character.len_utf8() - 1;
+        Ok(())
+    }
+
+    /// Copies everything up to the first byte that `ends` into `text` and steps over it.
+    pub(super) fn run_of(&mut self, text: &mut String, ends: impl Fn(u8) -> bool) -> Parsed<()> {
+        let rest = &self.text.as_bytes()[self.at..self.end];
+        let length = rest.iter().position(|byte| ends(*byte)).unwrap_or(rest.len());
+        text.push_str(self.text.get(self.at..self.at + length).unwrap_or_default());
+        self.spend(1 + length / 8)?;
+        self.at += length;
+        Ok(())
+    }
+
+    fn spend(&mut self, steps: usize) -> Parsed<()> {
+        self.steps = self.steps.checked_sub(steps).ok_or(Failure {
+            at: self.at,
+            what: "it is too intricate",
+            limit: true,
+        })?;
         Ok(())
     }
 
@@ -166,10 +181,7 @@ impl<'a> Parser<'a> {
 
     /// Steps over a comment; a backslash does not continue it.
     fn skip_comment(&mut self) -> Parsed<()> {
-        while self.raw(0).is_some_and(|byte| byte != b'\n') {
-            self.bump()?;
-        }
-        Ok(())
+        self.run_of(&mut String::new(), |byte| byte == b'\n')
     }
 
     /// Steps over blanks, line breaks and comments, and reads here-documents that begin.

@@ -133,7 +133,7 @@ pub(crate) enum Part {
     Parameter { parameter: Rc<Parameter>, quoted: bool },
     Substitution { list: Rc<List>, quoted: bool },
     Process { list: Rc<List>, direction: Direction },
-    Arithmetic { parts: Rc<Vec<Part>>, quoted: bool },
+    Arithmetic { parts: Rc<Vec<Part>> },
 }
 
 /// Which end of a process substitution the command holds.

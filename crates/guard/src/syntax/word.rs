@@ -154,6 +154,10 @@ impl Parser<'_> {
             b'$' => self.dollar(quoted, into),
             b'<' | b'>' if stop == Stop::Blank && !quoted => self.process(byte, into),
             b'?' | b'*' | b'+' | b'@' | b'!' if !quoted && self.begins_pattern(stop) => self.pattern(into),
+            _ if quoted && matches!(stop, Stop::Quote | Stop::End) && byte != b'"' => {
+                self.run_of(into.switch(true), |byte| matches!(byte, b'"' | b'$' | b'`' | b'\\'))
+            }
+            _ if stop == Stop::Blank && !quoted && plain_byte(byte) => self.run_of(into.switch(false), |byte| !plain_byte(byte)),
             _ => self.character(into.switch(quoted)),
         }
     }
@@ -198,7 +202,7 @@ impl Parser<'_> {
                     self.bump()?;
                     return Ok(text);
                 }
-                Some(_) => self.character(&mut text)?,
+                Some(_) => self.run_of(&mut text, |byte| byte == b'\'')?,
             }
         }
     }
@@ -334,7 +338,7 @@ impl Parser<'_> {
                 if !self.take("]")? {
                     return Err(self.failure("an expression is not closed"));
                 }
-                into.push(Part::Arithmetic { parts: Rc::new(parts), quoted });
+                into.push(Part::Arithmetic { parts: Rc::new(parts) });
                 Ok(())
             }
             Some(b'{') => {
@@ -387,7 +391,7 @@ impl Parser<'_> {
                     self.bump()?;
                     self.peek();
                     self.bump()?;
-                    into.push(Part::Arithmetic { parts: Rc::new(parts), quoted });
+                    into.push(Part::Arithmetic { parts: Rc::new(parts) });
                     return Ok(());
                 }
                 Err(failure) if failure.limit => return Err(failure),
@@ -433,6 +437,11 @@ impl Parser<'_> {
             }
         }
     }
+}
+
+/// Tells whether a byte means nothing but itself in an unquoted word.
+fn plain_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b':' | b'=' | b',' | b'%' | b'{' | b'}' | b'~' | b'#')
 }
 
 fn plain(name: String, quoted: bool) -> Part {

@@ -42,7 +42,7 @@ fn awk(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             run.writes_to(file.text, false, call.span_of(file.at));
         }
     }
-    super::effects::passes_through(run, call)
+    super::effects::passes_through(run, call, true)
 }
 
 /// Looks for `system(…)`, pipes to and from commands, and files that are written.

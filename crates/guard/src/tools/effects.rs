@@ -9,7 +9,7 @@ use crate::run::{Call, Origin, Run, Stream};
 use crate::text::{UNKNOWN, shown};
 
 /// Programs whose operands are files they print or copy.
-const READERS: &[&str] = &[
+pub(super) const READERS: &[&str] = &[
     "cat", "less", "more", "most", "head", "tail", "bat", "batcat", "tac", "nl", "rev", "base64", "base32", "basenc", "xxd",
     "od", "hexdump", "hd", "strings", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "awk", "gawk", "mawk", "sed", "cut", "sort", "uniq",
     "paste", "join", "comm", "diff", "cmp", "tr", "fold", "fmt", "pr", "column", "jq", "yq", "vim", "vi", "nano", "view",
@@ -108,9 +108,6 @@ impl Run<'_> {
 
     /// Reports secrets among the operands of a program that reads its operands.
     pub(crate) fn reads_secrets(&mut self, call: &Call<'_>) {
-        if !READERS.contains(&call.name) {
-            return;
-        }
         for argument in call.arguments {
             let text = argument.text.as_str();
             // Option values and `@file` or `if=file` operands count as well.
@@ -183,9 +180,9 @@ fn private(path: &str) -> bool {
 }
 
 /// A filter: prints something made of its input and of the files it is given.
-pub(super) fn passes_through(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
+pub(super) fn passes_through(run: &mut Run<'_>, call: &Call<'_>, reads: bool) -> Stream {
     let mut origin = run.stdin.as_ref().map_or(Origin::NONE, |stream| stream.origin);
-    if READERS.contains(&call.name) {
+    if reads {
         let options = Options::parse(call.arguments, Grammar::PLAIN);
         for operand in &options.operands {
             if operand.text.len() < 512 && (operand.text.contains(['/', '.']) || run.state.file(&run.paths().absolute(operand.text)).is_some()) {

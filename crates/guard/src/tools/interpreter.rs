@@ -8,8 +8,8 @@ use crate::text::uncertain;
 
 /// How an interpreter is told to run text.
 #[derive(Debug, Clone, Copy)]
-struct Interpreter {
-    names: &'static [&'static str],
+pub(super) struct Interpreter {
+    pub(super) names: &'static [&'static str],
     /// Letters that take a value, those for code included.
     short: &'static str,
     /// Letters whose value is code.
@@ -27,7 +27,7 @@ struct Interpreter {
 const BASE: Interpreter =
     Interpreter { names: &[], short: "e", code: "e", code_long: &["eval"], idle: "", dashed: false, reads_input: true };
 
-const INTERPRETERS: &[Interpreter] = &[
+pub(super) const INTERPRETERS: &[Interpreter] = &[
     Interpreter { names: &["python", "pypy", "ipython", "bpython", "jython", "micropython"], short: "cWXmQ", code: "c", code_long: &[], idle: "V", ..BASE },
     Interpreter { names: &["perl", "raku", "perl6"], short: "eEIMm", code: "eE", code_long: &[], idle: "v", ..BASE },
     Interpreter { names: &["ruby", "jruby", "truffleruby", "mruby"], short: "erICEKTW", code: "e", code_long: &[], idle: "v", ..BASE },
@@ -51,11 +51,10 @@ const INTERPRETERS: &[Interpreter] = &[
     Interpreter { names: &["sclang", "dc", "m4", "cscript", "wscript"], short: "", code: "", code_long: &[], reads_input: false, ..BASE },
 ];
 
-/// Judges an interpreter, if this is one.
-pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
-    let interpreter = INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&call.name))?;
+/// Judges what an interpreter is told to run.
+pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>, interpreter: &Interpreter) -> Stream {
     if call.name == "deno" {
-        return Some(deno(run, call));
+        return deno(run, call);
     }
     if call.name == "crystal" && call.texts().next() == Some("eval") || call.name == "nim" && call.texts().next() == Some("e") {
         run.report("interpreter-string", call.span, Target::None, call.name);
@@ -64,7 +63,7 @@ pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
     let grammar = Grammar { single_dash: interpreter.dashed, ..Grammar::new(interpreter.short, interpreter.code_long).stopping() };
     let options = Options::parse(&expanded, grammar);
     if options.asks_for_help() {
-        return Some(Stream::unknown());
+        return Stream::unknown();
     }
     let code = options.flags.iter().find(|flag| if flag.long { interpreter.code_long.contains(&flag.name) } else { interpreter.code.contains(flag.name) });
     let module_at = options.flags.iter().find(|flag| call.name == "python" && flag.name == "m").map_or(usize::MAX, |flag| flag.at);
@@ -73,16 +72,16 @@ pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
         let hidden = flag.value.is_some_and(uncertain);
         let rule = if hidden && run.substituted.has(Origin::NETWORK) { "downloaded-code" } else { "interpreter-string" };
         run.report(rule, call.span_of(flag.at), Target::None, call.name);
-        return Some(Stream::from(Origin::DECODED));
+        return Stream::from(Origin::DECODED);
     }
     if options.short(interpreter.idle) && !interpreter.idle.is_empty() {
-        return Some(Stream::unknown());
+        return Stream::unknown();
     }
     if call.name == "python" && options.value("m", "").is_some() {
-        return Some(module(run, call, &options));
+        return module(run, call, &options);
     }
     run_file(run, call, &options, interpreter);
-    Some(Stream::unknown())
+    Stream::unknown()
 }
 
 /// `-lane code` and `-pi.bak`: letters with optional values do not swallow the letters after them.

@@ -14,7 +14,7 @@ mod interpreter;
 mod network;
 mod options;
 mod output;
-pub(crate) mod pattern;
+mod pattern;
 mod permissions;
 mod process;
 mod programs;
@@ -27,9 +27,10 @@ mod write;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::rules;
+use crate::rules::{self, Rule};
 use crate::run::{Call, Run, Stream};
 use options::{Grammar, Options};
+use pattern::Pattern;
 
 /// Judges a call and returns what it prints.
 type Handler = fn(&mut Run<'_>, &Call<'_>) -> Stream;
@@ -37,7 +38,20 @@ type Handler = fn(&mut Run<'_>, &Call<'_>) -> Stream;
 /// Programs and the code that knows them.
 type Table = &'static [(&'static [&'static str], Handler)];
 
-static HANDLERS: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
+/// Everything that is known of a program.
+#[derive(Debug, Default)]
+struct Program {
+    handler: Option<Handler>,
+    wrapper: Option<&'static wrapper::Wrapper>,
+    runners: Vec<&'static wrapper::Runner>,
+    interpreter: Option<&'static interpreter::Interpreter>,
+    /// Whether it prints or copies the files it is given.
+    reads: bool,
+    patterns: Vec<(Pattern, &'static Rule)>,
+}
+
+/// All programs, found by one look.
+static PROGRAMS: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| {
     let tables: &[Table] = &[
         builtin::TABLE,
         delete::TABLE,
@@ -55,11 +69,37 @@ static HANDLERS: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
         sql::TABLE,
         write::TABLE,
     ];
-    let mut handlers = HashMap::new();
+    let mut programs: HashMap<&'static str, Program> = HashMap::new();
     for (names, handler) in tables.iter().copied().flatten() {
-        handlers.extend(names.iter().map(|name| (*name, *handler)));
+        for name in *names {
+            programs.entry(name).or_default().handler = Some(*handler);
+        }
     }
-    handlers
+    for wrapper in wrapper::WRAPPERS {
+        for name in wrapper.names {
+            programs.entry(name).or_default().wrapper = Some(wrapper);
+        }
+    }
+    for runner in wrapper::RUNNERS {
+        programs.entry(runner.name).or_default().runners.push(runner);
+    }
+    for interpreter in interpreter::INTERPRETERS {
+        for name in interpreter.names {
+            programs.entry(name).or_default().interpreter = Some(interpreter);
+        }
+    }
+    for name in effects::READERS {
+        programs.entry(name).or_default().reads = true;
+    }
+    for rule in rules::all() {
+        for text in rule.patterns {
+            let pattern = Pattern::parse(text);
+            for name in pattern.programs() {
+                programs.entry(name).or_default().patterns.push((pattern.clone(), rule));
+            }
+        }
+    }
+    programs
 });
 
 /// Judges one call by everything that is known of its program.
@@ -69,17 +109,27 @@ pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     if call.word.contains('/') {
         run.executes_file(call.word, shell::Kind::Program, call.span);
     }
-    let output = if let Some(output) = wrapper::judge(run, call) {
-        output
-    } else if let Some(handler) = HANDLERS.get(name) {
-        handler(run, call)
-    } else if let Some(output) = interpreter::judge(run, call) {
-        output
-    } else {
-        effects::passes_through(run, call)
+    if let Some(output) = wrapper::special(run, call) {
+        return output;
+    }
+    let Some(program) = PROGRAMS.get(name) else {
+        return effects::passes_through(run, call, false);
     };
-    patterns(run, call);
-    run.reads_secrets(call);
+    let output = if let Some(output) = wrapper::judge(run, call, program.wrapper, &program.runners) {
+        output
+    } else if let Some(handler) = program.handler {
+        handler(run, call)
+    } else if let Some(interpreter) = program.interpreter {
+        interpreter::judge(run, call, interpreter)
+    } else {
+        effects::passes_through(run, call, program.reads)
+    };
+    if !program.patterns.is_empty() {
+        patterns(run, call, &program.patterns);
+    }
+    if program.reads {
+        run.reads_secrets(call);
+    }
     output
 }
 
@@ -94,6 +144,9 @@ fn canonical(name: &str) -> &str {
         "gxargs" => return "xargs",
         _ => {}
     }
+    if !name.ends_with(|last: char| last.is_ascii_digit() || last == '.' || last == 'e') {
+        return name;
+    }
     let bare = name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.');
     match bare.strip_suffix('-').unwrap_or(bare) {
         short @ ("python" | "pypy" | "perl" | "ruby" | "php" | "lua" | "node" | "tclsh" | "pip" | "bash" | "gawk") => short,
@@ -102,11 +155,7 @@ fn canonical(name: &str) -> &str {
 }
 
 /// Reports every pattern rule that finds the call.
-fn patterns(run: &mut Run<'_>, call: &Call<'_>) {
-    let patterns = rules::of_program(call.name);
-    if patterns.is_empty() {
-        return;
-    }
+fn patterns(run: &mut Run<'_>, call: &Call<'_>, patterns: &[(Pattern, &'static Rule)]) {
     let options = Options::parse(call.arguments, programs::grammar(call.name));
     if helps(&options) {
         return;

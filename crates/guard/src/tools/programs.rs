@@ -134,7 +134,7 @@ fn rg(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             run.report("tool-runs-command", call.span_of(flag.at), Target::None, program);
         }
     }
-    super::effects::passes_through(run, call)
+    super::effects::passes_through(run, call, true)
 }
 
 fn pager(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
@@ -154,7 +154,7 @@ fn pager(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     if call.name == "less" && call.texts().any(|text| text.starts_with("+!") || text.starts_with("+|") || text.starts_with("++!")) {
         run.report("tool-runs-command", call.span, Target::None, "less +!");
     }
-    super::effects::passes_through(run, call)
+    super::effects::passes_through(run, call, true)
 }
 
 fn make(run: &mut Run<'_>, call: &Call<'_>) -> Stream {

@@ -46,7 +46,7 @@ fn sed(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             run.writes_to(file.text, false, call.span_of(file.at));
         }
     }
-    let mut output = super::effects::passes_through(run, call);
+    let mut output = super::effects::passes_through(run, call, true);
     output.origin = output.origin.with(crate::run::Origin::NONE);
     output
 }

@@ -9,8 +9,8 @@ use crate::text::UNKNOWN;
 
 /// How a wrapper finds the command it runs.
 #[derive(Debug, Clone, Copy)]
-struct Wrapper {
-    names: &'static [&'static str],
+pub(super) struct Wrapper {
+    pub(super) names: &'static [&'static str],
     /// Letters and long names of options that take a value.
     short: &'static str,
     long: &'static [&'static str],
@@ -48,7 +48,7 @@ const fn with(names: &'static [&'static str], short: &'static str, long: &'stati
     Wrapper { names, short, long, ..PLAIN }
 }
 
-const WRAPPERS: &[Wrapper] = &[
+pub(super) const WRAPPERS: &[Wrapper] = &[
     plain(&["nohup", "builtin", "eatmydata", "linux32", "linux64", "setarch", "arch", "catchsegv", "dbus-run-session", "fakeroot", "winpty", "unbuffer", "tsocks",
         "torify", "torsocks", "rlwrap", "stdout", "ts", "chronic", "ifne", "pee", "sponge-run", "noglob", "nocorrect", "gamemoderun", "primusrun", "optirun", "proxychains", "proxychains4", "detach", "dbus-launch", "aa-exec", "pasuspender", "softlimit", "chpst", "envchain", "git-crypt-exec", "faketime-run", "i386", "x86_64", "uname26", "with-contenv", "dumb-init", "tini", "catatonit", "sem", "retry", "command-not-found-run"]),
     with(&["setarch_"], "", &[]),
@@ -103,8 +103,9 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 /// Programs that run a command only after certain words: `uv run`, `aws-vault exec profile --`.
-struct Runner {
-    name: &'static str,
+#[derive(Debug)]
+pub(super) struct Runner {
+    pub(super) name: &'static str,
     words: &'static [&'static str],
     short: &'static str,
     long: &'static [&'static str],
@@ -123,13 +124,13 @@ const CONTAINER_LONG: &[&str] = &[
     "container", "namespace", "image", "overrides", "kubeconfig", "context", "cidfile", "volumes-from", "link", "expose", "group-add", "pids-limit", "stop-signal", "cgroup-parent", "index", "service-ports_", "file", "project-name",
 ];
 
-const RUNNERS: &[Runner] = &[
+pub(super) const RUNNERS: &[Runner] = &[
     runner("uv", &["run"], 0), runner("poetry", &["run"], 0), runner("pipenv", &["run"], 0), runner("pdm", &["run"], 0), runner("hatch", &["run"], 0), runner("rye", &["run"], 0),
     runner("bundle", &["exec"], 0), runner("rbenv", &["exec"], 0), runner("pyenv", &["exec"], 0), runner("nodenv", &["exec"], 0), runner("asdf", &["exec"], 0), runner("mise", &["exec"], 0), runner("mise", &["x"], 0),
     runner("pnpm", &["exec"], 0), runner("pnpm", &["dlx"], 0), runner("yarn", &["exec"], 0), runner("yarn", &["dlx"], 0), runner("bun", &["x"], 0), runner("rustup", &["run"], 1),
     runner("direnv", &["exec"], 1), runner("op", &["run"], 0), runner("doppler", &["run"], 0), runner("infisical", &["run"], 0), runner("teller", &["run"], 0), runner("chamber", &["exec"], 1),
     runner("aws-vault", &["exec"], 1), runner("vault-env", &[], 0), runner("sops", &["exec-env"], 1), runner("sops", &["exec-file"], 1), runner("snap", &["run"], 0), runner("flatpak-spawn", &[], 0),
-    runner("nvm", &["exec"], 1), runner("devbox", &["run"], 0), runner("ddev", &["exec"], 0), runner("lando", &["ssh"], 0), runner("cargo", &["watch"], 0), runner("xcrun", &[], 0), runner("perf", &["record"], 0), runner("perf", &["stat"], 0), runner("perf", &["trace"], 0),
+    runner("nvm", &["exec"], 1), runner("devbox", &["run"], 0), runner("ddev", &["exec"], 0), runner("lando", &["ssh"], 0), runner("xcrun", &[], 0), runner("perf", &["record"], 0), runner("perf", &["stat"], 0), runner("perf", &["trace"], 0),
     Runner { name: "conda", words: &["run"], short: "np", long: &["name", "prefix", "cwd"], ..runner("", &[], 0) },
     Runner { name: "mamba", words: &["run"], short: "np", long: &["name", "prefix", "cwd"], ..runner("", &[], 0) },
     Runner { name: "npx", words: &[], short: "pc", long: &["package", "call"], code: ("c", &["call"]), ..runner("", &[], 0) },
@@ -193,13 +194,8 @@ const RUNNERS: &[Runner] = &[
 ];
 
 /// Judges the command inside, if this is a wrapper.
-pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
-    match call.name {
-        "env" | "sudo" | "doas" | "pkexec" | "command" | "exec" | "su" | "runuser" | "busybox" | "toybox" | "entr" | "ld.so" => return special(run, call),
-        name if name.starts_with("ld-linux") || name.starts_with("ld-musl") => return loader(run, call),
-        _ => {}
-    }
-    if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&call.name)) {
+pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>, wrapper: Option<&Wrapper>, runners: &[&Runner]) -> Option<Stream> {
+    if let Some(wrapper) = wrapper {
         return Some(wrapped(run, call, wrapper));
     }
     if call.name == "cargo" && call.arguments.first().is_some_and(|first| first.text == "watch") {
@@ -209,14 +205,7 @@ pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
         }
         return Some(Stream::unknown());
     }
-    let mut output = None;
-    for runner in RUNNERS.iter().filter(|runner| runner.name == call.name) {
-        output = runs(run, call, runner);
-        if output.is_some() {
-            break;
-        }
-    }
-    output
+    runners.iter().find_map(|runner| runs(run, call, runner))
 }
 
 fn wrapped(run: &mut Run<'_>, call: &Call<'_>, wrapper: &Wrapper) -> Stream {
@@ -373,7 +362,8 @@ fn container(run: &mut Run<'_>, call: &Call<'_>) {
     }
 }
 
-fn special(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
+/// Judges the wrappers that have a way of their own.
+pub(super) fn special(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
     Some(match call.name {
         "env" => env(run, call),
         "sudo" => sudo(run, call),
@@ -386,11 +376,12 @@ fn special(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
             command(run, &call.arguments[first..], call)
         }
         "entr" => entr(run, call),
-        _ => {
-            let first = call.arguments.first().filter(|first| !first.text.starts_with('-'))?;
-            let _ = first;
+        "busybox" | "toybox" => {
+            call.arguments.first().filter(|first| !first.text.starts_with('-'))?;
             command(run, call.arguments, call)
         }
+        name if name.starts_with("ld-linux") || name.starts_with("ld-musl") || name == "ld.so" => return loader(run, call),
+        _ => return None,
     })
 }
 

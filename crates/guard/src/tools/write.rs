@@ -315,7 +315,7 @@ fn to_file(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         run.writes_to(directory, true, call.span);
     }
     let decodes = (call.name == "openssl" && options.flags.iter().any(|flag| flag.name == "d")) || (call.name == "gpg" && options.has("d", "decrypt"));
-    let mut stream = super::effects::passes_through(run, call);
+    let mut stream = super::effects::passes_through(run, call, true);
     if decodes {
         stream.origin = stream.origin.with(Origin::DECODED);
         let encoded = run.stdin.as_ref().and_then(|input| input.text.clone());
