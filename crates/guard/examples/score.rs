@@ -1,7 +1,11 @@
 //! Scores the guard on a corpus of labelled commands, one JSON record per line.
 //!
 //! `cargo run --release -p exoshell-guard --example score -- commands.jsonl [--show] [--families]`
-#![expect(clippy::print_stdout, clippy::expect_used, reason = "it is a program for a terminal")]
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    reason = "it is a program for a terminal"
+)]
 
 use std::collections::BTreeMap;
 
@@ -23,7 +27,10 @@ struct Tally {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
-    let path = arguments.iter().find(|argument| !argument.starts_with("--")).expect("the path of a corpus");
+    let path = arguments
+        .iter()
+        .find(|argument| !argument.starts_with("--"))
+        .expect("the path of a corpus");
     let text = std::fs::read_to_string(path).expect("a readable corpus");
     let guard = Guard::new();
     let context = Context::new("/home/user/work/project", "/home/user");
@@ -33,7 +40,10 @@ fn main() {
         let record: Value = serde_json::from_str(line).expect("one JSON record per line");
         let id = record["id"].to_string();
         let command = record["command"].as_str().unwrap_or_default();
-        let also = record["also_ok"].as_array().map(|all| all.iter().filter_map(Value::as_str).collect::<Vec<_>>()).unwrap_or_default();
+        let also = record["also_ok"]
+            .as_array()
+            .map(|all| all.iter().filter_map(Value::as_str).collect::<Vec<_>>())
+            .unwrap_or_default();
         let finding = guard.check(command, &context);
         let verdict = finding.verdict.name();
         let label = record["verdict"].as_str().unwrap_or_default();
@@ -56,17 +66,42 @@ fn main() {
                 }
             }
         }
-        let family = families.entry(record["family"].as_str().unwrap_or("?").to_owned()).or_default();
+        let family = families
+            .entry(record["family"].as_str().unwrap_or("?").to_owned())
+            .or_default();
         family.0 += 1;
         family.1 += usize::from(!right);
         if has("--show") && !right {
-            println!("{id:>5} {label:>5} → {verdict:<5} [{}] {command:?}\n        {} {}", record["category"].as_str().unwrap_or_default(), finding.rule, finding.why);
+            println!(
+                "{id:>5} {label:>5} → {verdict:<5} [{}] {command:?}\n        {} {}",
+                record["category"].as_str().unwrap_or_default(),
+                finding.rule,
+                finding.why
+            );
         }
     }
-    let share = |part: usize, whole: usize| 100.0 * f64::from(u32::try_from(part).unwrap_or(0)) / f64::from(u32::try_from(whole.max(1)).unwrap_or(1));
-    println!("dangerous asked or blocked {}/{} = {:.2} %", tally.asked, tally.dangerous, share(tally.asked, tally.dangerous));
-    println!("harmless flagged           {}/{} = {:.2} %", tally.flagged, tally.harmless, share(tally.flagged, tally.harmless));
-    println!("block recall               {}/{} = {:.2} %", tally.blocked, tally.blockable, share(tally.blocked, tally.blockable));
+    let share = |part: usize, whole: usize| {
+        100.0 * f64::from(u32::try_from(part).unwrap_or(0))
+            / f64::from(u32::try_from(whole.max(1)).unwrap_or(1))
+    };
+    println!(
+        "dangerous asked or blocked {}/{} = {:.2} %",
+        tally.asked,
+        tally.dangerous,
+        share(tally.asked, tally.dangerous)
+    );
+    println!(
+        "harmless flagged           {}/{} = {:.2} %",
+        tally.flagged,
+        tally.harmless,
+        share(tally.flagged, tally.harmless)
+    );
+    println!(
+        "block recall               {}/{} = {:.2} %",
+        tally.blocked,
+        tally.blockable,
+        share(tally.blocked, tally.blockable)
+    );
     println!("harmless blocked           {}", tally.wrongly_blocked);
     println!("ask-class blocked          {}", tally.over_blocked);
     if has("--families") {

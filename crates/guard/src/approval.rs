@@ -50,7 +50,11 @@ impl Mode {
             (Verdict::Ask, Self::Auto) => Decision::Run,
             (Verdict::Ask, Self::Deny) => Decision::Refuse,
             (Verdict::Ask, Self::Workspace) => {
-                let passes = !finding.more && finding.keys.iter().all(|key| passes_in_workspace(key.category, key.target));
+                let passes = !finding.more
+                    && finding
+                        .keys
+                        .iter()
+                        .all(|key| passes_in_workspace(key.category, key.target));
                 if passes { Decision::Run } else { Decision::Ask }
             }
         }
@@ -61,7 +65,9 @@ impl Mode {
 pub(crate) fn passes_in_workspace(category: Category, target: Target) -> bool {
     match category {
         Category::ShellExec | Category::InterpreterExec | Category::Harmless => true,
-        Category::RecursiveDelete | Category::BulkDelete => matches!(target, Target::Workspace | Target::Temp),
+        Category::RecursiveDelete | Category::BulkDelete => {
+            matches!(target, Target::Workspace | Target::Temp)
+        }
         _ => false,
     }
 }
@@ -100,7 +106,10 @@ impl Grants {
         finding.verdict == Verdict::Ask
             && !finding.more
             && !finding.keys.is_empty()
-            && finding.keys.iter().all(|key| reusable(key.category) && self.keys.contains(key))
+            && finding
+                .keys
+                .iter()
+                .all(|key| reusable(key.category) && self.keys.contains(key))
     }
 }
 
@@ -108,7 +117,11 @@ impl Grants {
 fn reusable(category: Category) -> bool {
     !matches!(
         category,
-        Category::DeceptiveText | Category::Unparseable | Category::TooLarge | Category::SelfControl | Category::UserRule
+        Category::DeceptiveText
+            | Category::Unparseable
+            | Category::TooLarge
+            | Category::SelfControl
+            | Category::UserRule
     )
 }
 

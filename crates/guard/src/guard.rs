@@ -7,9 +7,9 @@ use crate::policy::UserRules;
 use crate::rules;
 use crate::run::Run;
 
-/// Longer commands are asked about after a linear look; 256 KiB is more than `bash -c` can be
-/// given as one argument on Linux, and is walked in a few milliseconds.
-pub const MAX_COMMAND: usize = 256 * 1024;
+/// Longer commands are asked about without a look: 128 KiB is what Linux takes as one argument,
+/// and the slowest text of that length found so far takes 35 ms.
+pub const MAX_COMMAND: usize = 128 * 1024;
 
 /// Judges commands and writes. It holds only the user's rules and can be shared between threads.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +37,10 @@ impl Guard {
         if command.is_ascii() || !command.chars().any(noncharacter) {
             return Run::new(context, &self.rules).judge(command);
         }
-        let (at, _) = command.char_indices().find(|(_, character)| noncharacter(*character)).unwrap_or_default();
+        let (at, _) = command
+            .char_indices()
+            .find(|(_, character)| noncharacter(*character))
+            .unwrap_or_default();
         asked("hidden-characters", Span::new(at, command.len()))
     }
 
@@ -66,7 +69,8 @@ fn noncharacter(character: char) -> bool {
 
 /// Returns a question about a text that was not walked.
 fn asked(rule: &'static str, span: Span) -> Finding {
-    let (category, why) = rules::find(rule).map_or((Category::TooLarge, ""), |rule| (rule.category, rule.why));
+    let (category, why) =
+        rules::find(rule).map_or((Category::TooLarge, ""), |rule| (rule.category, rule.why));
     Finding {
         verdict: Verdict::Ask,
         category,
@@ -74,15 +78,25 @@ fn asked(rule: &'static str, span: Span) -> Finding {
         rule,
         why: format!("{why}."),
         span,
-        keys: vec![ApprovalKey { category, target: Target::None }],
+        keys: vec![ApprovalKey {
+            category,
+            target: Target::None,
+        }],
         more: false,
     }
 }
 
 /// Resolves a path as a command in this context would.
 pub fn resolve(path: &str, context: &Context) -> Option<String> {
-    let paths = Paths { context, home: &context.home, cwd: Some(context.cwd.as_str()).filter(|cwd| !cwd.is_empty()) };
-    let path = path.strip_prefix("~/").map_or_else(|| path.to_owned(), |rest| format!("{}/{rest}", context.home));
+    let paths = Paths {
+        context,
+        home: &context.home,
+        cwd: Some(context.cwd.as_str()).filter(|cwd| !cwd.is_empty()),
+    };
+    let path = path.strip_prefix("~/").map_or_else(
+        || path.to_owned(),
+        |rest| format!("{}/{rest}", context.home),
+    );
     paths.resolve(&path).map(|resolved| resolved.path)
 }
 

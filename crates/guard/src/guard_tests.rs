@@ -11,12 +11,19 @@ fn verdict(command: &str) -> Verdict {
 
 /// Checks every line of a table and lists all that are wrong.
 fn all(table: &str, expected: Verdict) {
-    let commands = table.lines().filter(|line| !line.starts_with("# Commands") && !line.is_empty());
+    let commands = table
+        .lines()
+        .filter(|line| !line.starts_with("# Commands") && !line.is_empty());
     let wrong: Vec<String> = commands
         .map(|line| line.replace('⏎', "\n"))
         .filter_map(|command| {
             let finding = Guard::new().check(&command, &context());
-            (finding.verdict != expected).then(|| format!("{}: {command:?} {} {}", finding.verdict, finding.rule, finding.why))
+            (finding.verdict != expected).then(|| {
+                format!(
+                    "{}: {command:?} {} {}",
+                    finding.verdict, finding.rule, finding.why
+                )
+            })
         })
         .collect();
     assert_eq!(wrong, Vec::<String>::new(), "expected {expected}");
@@ -56,25 +63,55 @@ fn the_reason_is_a_sentence_with_the_thing_in_it() {
 #[test]
 fn the_directory_a_command_starts_in_counts() {
     let guard = Guard::new();
-    assert_eq!(guard.check("rm -rf *", &Context::new("/", "/home/ada")).verdict, Verdict::Block);
-    assert_eq!(guard.check("rm -rf *", &Context::new("/home/ada", "/home/ada")).verdict, Verdict::Block);
-    assert_eq!(guard.check("rm -rf ../..", &Context::new("/home/ada/x", "/home/ada")).verdict, Verdict::Block);
+    assert_eq!(
+        guard
+            .check("rm -rf *", &Context::new("/", "/home/ada"))
+            .verdict,
+        Verdict::Block
+    );
+    assert_eq!(
+        guard
+            .check("rm -rf *", &Context::new("/home/ada", "/home/ada"))
+            .verdict,
+        Verdict::Block
+    );
+    assert_eq!(
+        guard
+            .check("rm -rf ../..", &Context::new("/home/ada/x", "/home/ada"))
+            .verdict,
+        Verdict::Block
+    );
     assert_eq!(guard.check("rm -rf *", &context()).verdict, Verdict::Ask);
-    assert_eq!(guard.check("rm -rf *", &Context::default()).verdict, Verdict::Ask);
+    assert_eq!(
+        guard.check("rm -rf *", &Context::default()).verdict,
+        Verdict::Ask
+    );
 }
 
 #[test]
 fn a_user_who_is_root_may_work_in_their_home() {
     let root = Context::new("/root/project", "/root");
-    assert_eq!(Guard::new().check("echo x > notes.md", &root).verdict, Verdict::Allow);
-    assert_eq!(Guard::new().check("rm -rf /root", &root).verdict, Verdict::Block);
+    assert_eq!(
+        Guard::new().check("echo x > notes.md", &root).verdict,
+        Verdict::Allow
+    );
+    assert_eq!(
+        Guard::new().check("rm -rf /root", &root).verdict,
+        Verdict::Block
+    );
 }
 
 #[test]
 fn bytes_that_are_no_text_are_asked_about() {
     let finding = Guard::new().check_bytes(b"ls \xff", &context());
-    assert_eq!((finding.verdict, finding.rule, finding.span), (Verdict::Ask, "not-text", Span::new(3, 4)));
-    assert_eq!(Guard::new().check_bytes(b"ls", &context()).verdict, Verdict::Allow);
+    assert_eq!(
+        (finding.verdict, finding.rule, finding.span),
+        (Verdict::Ask, "not-text", Span::new(3, 4))
+    );
+    assert_eq!(
+        Guard::new().check_bytes(b"ls", &context()).verdict,
+        Verdict::Allow
+    );
 }
 
 #[test]
@@ -92,7 +129,10 @@ fn what_is_too_long_is_asked_about() {
 #[test]
 fn a_long_data_file_is_no_reason_to_ask() {
     let body = "some line of text\n".repeat(10_000);
-    assert_eq!(verdict(&format!("cat > notes.txt <<'EOF'\n{body}EOF\n")), Verdict::Allow);
+    assert_eq!(
+        verdict(&format!("cat > notes.txt <<'EOF'\n{body}EOF\n")),
+        Verdict::Allow
+    );
 }
 
 #[test]
@@ -126,28 +166,43 @@ fn nesting_without_end_is_answered() {
             Guard::new().check(&unclosed, &context());
         }
     }
-    assert_eq!(verdict(&format!("echo {}ls{}", "$(".repeat(200), ")".repeat(200))), Verdict::Ask);
+    assert_eq!(
+        verdict(&format!("echo {}ls{}", "$(".repeat(200), ")".repeat(200))),
+        Verdict::Ask
+    );
 }
 
 #[test]
 fn values_that_double_do_not_grow_without_end() {
     let doubling = format!("a=x; {} echo $a", "a=$a$a;".repeat(200));
     assert!(verdict(&doubling) <= Verdict::Ask);
-    let loops = format!("{} rm x {}", "for i in 1 2 3 4 5 6 7 8; do ".repeat(12), "; done".repeat(12));
+    let loops = format!(
+        "{} rm x {}",
+        "for i in 1 2 3 4 5 6 7 8; do ".repeat(12),
+        "; done".repeat(12)
+    );
     assert_eq!(verdict(&loops), Verdict::Ask);
     let braces = format!("echo {}", "{a,b}".repeat(30));
     assert!(verdict(&braces) <= Verdict::Ask);
-    let functions: String = (0..200).map(|n| format!("f{n}() {{ f{m}; f{m}; }}; ", m = n + 1)).collect();
+    let functions: String = (0..200)
+        .map(|n| format!("f{n}() {{ f{m}; f{m}; }}; ", m = n + 1))
+        .collect();
     assert!(verdict(&format!("{functions} f0")) <= Verdict::Ask);
 }
 
 #[test]
 fn every_span_lies_in_the_text() {
-    for table in [include_str!("examples/block.txt"), include_str!("examples/ask.txt")] {
+    for table in [
+        include_str!("examples/block.txt"),
+        include_str!("examples/ask.txt"),
+    ] {
         for line in table.lines() {
             let command = line.replace('⏎', "\n");
             let span = Guard::new().check(&command, &context()).span;
-            assert!(span.start <= span.end && command.get(span.start..span.end).is_some(), "{command}");
+            assert!(
+                span.start <= span.end && command.get(span.start..span.end).is_some(),
+                "{command}"
+            );
         }
     }
 }
@@ -161,7 +216,10 @@ fn the_users_rules_deny_ask_and_allow() {
             CommandRule::new("docker restart web", Action::Allow),
             CommandRule::new("rm -rf", Action::Allow),
         ],
-        paths: vec![PathRule { path: "/srv/data".to_owned(), action: Action::Deny }],
+        paths: vec![PathRule {
+            path: "/srv/data".to_owned(),
+            action: Action::Deny,
+        }],
     };
     let guard = Guard::with_rules(rules);
     let verdict = |command: &str| guard.check(command, &context()).verdict;
@@ -171,15 +229,24 @@ fn the_users_rules_deny_ask_and_allow() {
     assert_eq!(verdict("git pull"), Verdict::Allow);
     assert_eq!(verdict("npm install x"), Verdict::Ask);
     assert_eq!(verdict("docker restart web"), Verdict::Allow);
-    assert_eq!(verdict("docker restart web; docker restart db"), Verdict::Ask);
-    assert_eq!(verdict("docker restart web $(git reset --hard)"), Verdict::Ask);
+    assert_eq!(
+        verdict("docker restart web; docker restart db"),
+        Verdict::Ask
+    );
+    assert_eq!(
+        verdict("docker restart web $(git reset --hard)"),
+        Verdict::Ask
+    );
     assert_eq!(verdict("docker restart web > /etc/x"), Verdict::Ask);
     assert_eq!(verdict("rm -rf build"), Verdict::Allow);
     assert_eq!(verdict("rm -rf /"), Verdict::Block);
     assert_eq!(verdict("./rm -rf build"), Verdict::Ask);
     assert_eq!(verdict("echo x > /srv/data/y"), Verdict::Block);
     assert_eq!(verdict("cat /srv/data/y"), Verdict::Allow);
-    assert_eq!(guard.check_write("/srv/data/y", &context()).rule, "user-deny");
+    assert_eq!(
+        guard.check_write("/srv/data/y", &context()).rule,
+        "user-deny"
+    );
 }
 
 #[test]
@@ -200,8 +267,14 @@ fn writes_of_tools_are_asked_about_where_programs_trust_files() {
 
 #[test]
 fn paths_are_resolved_as_commands_see_them() {
-    assert_eq!(resolve("../x", &context()).as_deref(), Some("/home/ada/work/x"));
-    assert_eq!(resolve("~/x/./y", &context()).as_deref(), Some("/home/ada/x/y"));
+    assert_eq!(
+        resolve("../x", &context()).as_deref(),
+        Some("/home/ada/work/x")
+    );
+    assert_eq!(
+        resolve("~/x/./y", &context()).as_deref(),
+        Some("/home/ada/x/y")
+    );
 }
 
 #[test]
@@ -209,6 +282,13 @@ fn the_gravest_finding_is_shown_and_all_are_listed() {
     let finding = Guard::new().check("sh -c 'git push --force; rm -rf build'", &context());
     assert_eq!(finding.category, Category::GitDestructive);
     let keys: Vec<String> = finding.keys.iter().map(ToString::to_string).collect();
-    assert_eq!(keys, ["shell-exec:none", "git-destructive:remote", "recursive-delete:workspace"]);
+    assert_eq!(
+        keys,
+        [
+            "shell-exec:none",
+            "git-destructive:remote",
+            "recursive-delete:workspace"
+        ]
+    );
     assert_eq!(Mode::Workspace.decide(&finding), crate::Decision::Ask);
 }

@@ -63,18 +63,30 @@ impl Opinion {
 impl CommandRule {
     /// Returns the rule for commands that begin with the words of `prefix`.
     pub fn new(prefix: &str, action: Action) -> Self {
-        Self { prefix: prefix.split_whitespace().map(str::to_owned).collect(), action }
+        Self {
+            prefix: prefix.split_whitespace().map(str::to_owned).collect(),
+            action,
+        }
     }
 
     fn fits(&self, words: &[Argument]) -> bool {
         !self.prefix.is_empty()
             && words.len() >= self.prefix.len()
-            && self.prefix.iter().zip(words).enumerate().all(|(index, (wanted, word))| {
-                let text = word.text.as_str();
-                // A program is named with or without its directory.
-                let name = if index == 0 && !wanted.contains('/') { text.rsplit('/').next().unwrap_or(text) } else { text };
-                wanted == "*" || wanted == name
-            })
+            && self
+                .prefix
+                .iter()
+                .zip(words)
+                .enumerate()
+                .all(|(index, (wanted, word))| {
+                    let text = word.text.as_str();
+                    // A program is named with or without its directory.
+                    let name = if index == 0 && !wanted.contains('/') {
+                        text.rsplit('/').next().unwrap_or(text)
+                    } else {
+                        text
+                    };
+                    wanted == "*" || wanted == name
+                })
     }
 }
 
@@ -85,7 +97,9 @@ impl UserRules {
         let by_path = words.first().is_some_and(|first| first.text.contains('/'));
         let fitting = self.commands.iter().filter(|rule| rule.fits(words));
         let fitting = fitting.filter(|rule| {
-            rule.action != Action::Allow || !by_path || rule.prefix.first().is_some_and(|first| first.contains('/'))
+            rule.action != Action::Allow
+                || !by_path
+                || rule.prefix.first().is_some_and(|first| first.contains('/'))
         });
         Opinion(fitting.map(|rule| rule.action).max())
     }

@@ -18,6 +18,15 @@ pub(crate) fn uncertain(text: &str) -> bool {
     !text.is_ascii() && text.contains(UNKNOWN)
 }
 
+/// Returns the text with its patterns as they were written.
+pub(crate) fn inactive(text: String) -> String {
+    if text.is_ascii() {
+        text
+    } else {
+        text.replace(STAR, "*").replace(ONE, "?")
+    }
+}
+
 /// Tells whether the text holds an active pattern.
 pub(crate) fn globbed(text: &str) -> bool {
     !text.is_ascii() && text.contains([STAR, ONE])
@@ -71,7 +80,10 @@ fn bracket(text: &str) -> Option<(&str, &str)> {
     let window = text.char_indices().nth(64).map_or(text.len(), |(at, _)| at);
     let skip = usize::from(text.starts_with(['!', '^', ']']));
     let skip = skip + usize::from(skip > 0 && text[skip..].starts_with(']'));
-    let end = text.get(skip..window)?.find([']', '/']).map(|at| at + skip)?;
+    let end = text
+        .get(skip..window)?
+        .find([']', '/'])
+        .map(|at| at + skip)?;
     (text.as_bytes()[end] == b']' && end > 0).then(|| (&text[..end], &text[end + 1..]))
 }
 
@@ -90,11 +102,19 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
             }
             (Some('?' | ONE), Some(_)) => continue,
             (Some(wanted), Some(found)) if wanted == found => continue,
-            (Some(_), None) if rest.clone().all(|character| matches!(character, '*' | STAR | UNKNOWN)) => return true,
+            (Some(_), None)
+                if rest
+                    .clone()
+                    .all(|character| matches!(character, '*' | STAR | UNKNOWN)) =>
+            {
+                return true;
+            }
             _ => {}
         }
         // The last star takes one character more.
-        let Some((after_star, mut tried)) = back.take() else { return false };
+        let Some((after_star, mut tried)) = back.take() else {
+            return false;
+        };
         if tried.next().is_none() {
             return false;
         }
@@ -160,14 +180,20 @@ fn escaped(letter: char, escapes: Escapes, rest: &mut Rest<'_>, bytes: &mut Vec<
             Some(code) => return bytes.push(u8::try_from(code).unwrap_or(b'?')),
             None => return bytes.extend(b"\\x"),
         },
-        'u' | 'U' => match digits(rest, 16, if letter == 'u' { 4 } else { 8 }).and_then(char::from_u32) {
-            Some(character) => return push(bytes, character),
-            None => return push(bytes, letter),
-        },
+        'u' | 'U' => {
+            match digits(rest, 16, if letter == 'u' { 4 } else { 8 }).and_then(char::from_u32) {
+                Some(character) => return push(bytes, character),
+                None => return push(bytes, letter),
+            }
+        }
         '0'..='7' => {
             let first = letter.to_digit(8).unwrap_or(0);
             // `echo -e` wants a zero first and then up to three digits.
-            let more = if letter == '0' && escapes != Escapes::Quotes { 3 } else { 2 };
+            let more = if letter == '0' && escapes != Escapes::Quotes {
+                3
+            } else {
+                2
+            };
             let mut code = first;
             for _ in 0..more {
                 match rest.peek().and_then(|next| next.to_digit(8)) {
@@ -191,7 +217,9 @@ fn escaped(letter: char, escapes: Escapes, rest: &mut Rest<'_>, bytes: &mut Vec<
 fn digits(rest: &mut Rest<'_>, base: u32, most: usize) -> Option<u32> {
     let mut value = None;
     for _ in 0..most {
-        let Some(digit) = rest.peek().and_then(|next| next.to_digit(base)) else { break };
+        let Some(digit) = rest.peek().and_then(|next| next.to_digit(base)) else {
+            break;
+        };
         value = Some(value.unwrap_or(0) * base + digit);
         rest.next();
     }
@@ -205,7 +233,8 @@ fn push(bytes: &mut Vec<u8>, character: char) {
 
 /// Decoded bytes as text; what is not UTF-8 is replaced.
 fn lossy(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Decodes base64, or base32 for `bits` = 5; blanks are skipped, other signs end it.
@@ -240,7 +269,12 @@ pub(crate) fn decode_hex(text: &str) -> String {
         .filter_map(|character| character.to_digit(16))
         .filter_map(|digit| u8::try_from(digit).ok())
         .collect();
-    lossy(digits.chunks_exact(2).map(|pair| pair[0] * 16 + pair[1]).collect())
+    lossy(
+        digits
+            .chunks_exact(2)
+            .map(|pair| pair[0] * 16 + pair[1])
+            .collect(),
+    )
 }
 
 /// Writes what `printf` would print, as long as its parts are known.
@@ -257,7 +291,11 @@ pub(crate) fn printf(format: &str, arguments: &[&str]) -> String {
     }
 }
 
-fn printf_once(format: &str, arguments: &mut std::slice::Iter<'_, &str>, output: &mut String) -> bool {
+fn printf_once(
+    format: &str,
+    arguments: &mut std::slice::Iter<'_, &str>,
+    output: &mut String,
+) -> bool {
     let mut rest = format;
     while let Some(at) = rest.find('%') {
         let (text, ended) = unescape(&rest[..at], Escapes::Printf);
@@ -265,8 +303,11 @@ fn printf_once(format: &str, arguments: &mut std::slice::Iter<'_, &str>, output:
         if ended {
             return true;
         }
-        rest = rest[at + 1..].trim_start_matches(|flag: char| flag.is_ascii_digit() || "-+ #.".contains(flag));
-        let Some(letter) = rest.chars().next() else { break };
+        rest = rest[at + 1..]
+            .trim_start_matches(|flag: char| flag.is_ascii_digit() || "-+ #.".contains(flag));
+        let Some(letter) = rest.chars().next() else {
+            break;
+        };
         rest = &rest[letter.len_utf8()..];
         match letter {
             '%' => output.push('%'),
@@ -285,10 +326,12 @@ pub(crate) fn translate(text: &str, from: &str, to: &str) -> String {
     let from = character_set(from);
     let to = character_set(to);
     text.chars()
-        .map(|character| match from.iter().position(|known| *known == character) {
-            Some(at) => to.get(at).or(to.last()).copied().unwrap_or(character),
-            None => character,
-        })
+        .map(
+            |character| match from.iter().position(|known| *known == character) {
+                Some(at) => to.get(at).or(to.last()).copied().unwrap_or(character),
+                None => character,
+            },
+        )
         .collect()
 }
 

@@ -46,7 +46,15 @@ pub(crate) fn reorders(character: char) -> bool {
 pub(crate) fn invisible(character: char) -> bool {
     matches!(
         character,
-        '\u{00AD}' | '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{3164}' | '\u{FEFF}' | '\u{FFA0}'
+        '\u{00AD}'
+            | '\u{034F}'
+            | '\u{115F}'
+            | '\u{1160}'
+            | '\u{17B4}'
+            | '\u{17B5}'
+            | '\u{3164}'
+            | '\u{FEFF}'
+            | '\u{FFA0}'
     ) || matches!(
         character,
         '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200D}' | '\u{2060}'..='\u{2065}' | '\u{206A}'..='\u{206F}'
@@ -57,37 +65,143 @@ pub(crate) fn invisible(character: char) -> bool {
 pub(crate) fn odd_blank(character: char) -> bool {
     matches!(
         character,
-        '\u{00A0}' | '\u{1680}' | '\u{2000}'..='\u{200A}' | '\u{2028}' | '\u{2029}' | '\u{202F}' | '\u{205F}' | '\u{3000}' | '\u{2800}'
+        '\u{00A0}' | '\u{1680}' | '\u{2000}'
+            ..='\u{200A}'
+                | '\u{2028}'
+                | '\u{2029}'
+                | '\u{202F}'
+                | '\u{205F}'
+                | '\u{3000}'
+                | '\u{2800}'
     )
 }
 
 fn private(character: char) -> bool {
     let code = u32::from(character);
-    matches!(code, 0xE000..=0xF8FF | 0xF_0000..=0x10_FFFF | 0xFDD0..=0xFDEF) || code & 0xFFFE == 0xFFFE
+    matches!(code, 0xE000..=0xF8FF | 0xF_0000..=0x10_FFFF | 0xFDD0..=0xFDEF)
+        || code & 0xFFFE == 0xFFFE
 }
 
 /// Letters of other scripts that are drawn like an ASCII letter, and that letter.
 const LOOKALIKES: &[(char, char)] = &[
     // Cyrillic.
-    ('а', 'a'), ('А', 'A'), ('В', 'B'), ('с', 'c'), ('С', 'C'), ('ԁ', 'd'), ('е', 'e'), ('Е', 'E'),
-    ('һ', 'h'), ('Н', 'H'), ('і', 'i'), ('І', 'I'), ('ј', 'j'), ('Ј', 'J'), ('к', 'k'), ('К', 'K'),
-    ('ӏ', 'l'), ('м', 'm'), ('М', 'M'), ('о', 'o'), ('О', 'O'), ('р', 'p'), ('Р', 'P'), ('ԛ', 'q'),
-    ('г', 'r'), ('ѕ', 's'), ('Ѕ', 'S'), ('т', 't'), ('Т', 'T'), ('ѵ', 'v'), ('ԝ', 'w'), ('х', 'x'),
-    ('Х', 'X'), ('у', 'y'), ('У', 'Y'), ('ь', 'b'), ('п', 'n'), ('З', '3'),
+    ('а', 'a'),
+    ('А', 'A'),
+    ('В', 'B'),
+    ('с', 'c'),
+    ('С', 'C'),
+    ('ԁ', 'd'),
+    ('е', 'e'),
+    ('Е', 'E'),
+    ('һ', 'h'),
+    ('Н', 'H'),
+    ('і', 'i'),
+    ('І', 'I'),
+    ('ј', 'j'),
+    ('Ј', 'J'),
+    ('к', 'k'),
+    ('К', 'K'),
+    ('ӏ', 'l'),
+    ('м', 'm'),
+    ('М', 'M'),
+    ('о', 'o'),
+    ('О', 'O'),
+    ('р', 'p'),
+    ('Р', 'P'),
+    ('ԛ', 'q'),
+    ('г', 'r'),
+    ('ѕ', 's'),
+    ('Ѕ', 'S'),
+    ('т', 't'),
+    ('Т', 'T'),
+    ('ѵ', 'v'),
+    ('ԝ', 'w'),
+    ('х', 'x'),
+    ('Х', 'X'),
+    ('у', 'y'),
+    ('У', 'Y'),
+    ('ь', 'b'),
+    ('п', 'n'),
+    ('З', '3'),
     // Greek.
-    ('α', 'a'), ('Α', 'A'), ('Β', 'B'), ('ϲ', 'c'), ('ε', 'e'), ('Ε', 'E'), ('Η', 'H'), ('ι', 'i'),
-    ('Ι', 'I'), ('κ', 'k'), ('Κ', 'K'), ('Μ', 'M'), ('ν', 'v'), ('Ν', 'N'), ('ο', 'o'), ('Ο', 'O'),
-    ('ρ', 'p'), ('Ρ', 'P'), ('τ', 't'), ('Τ', 'T'), ('υ', 'u'), ('χ', 'x'), ('Χ', 'X'), ('γ', 'y'),
-    ('Υ', 'Y'), ('Ζ', 'Z'),
+    ('α', 'a'),
+    ('Α', 'A'),
+    ('Β', 'B'),
+    ('ϲ', 'c'),
+    ('ε', 'e'),
+    ('Ε', 'E'),
+    ('Η', 'H'),
+    ('ι', 'i'),
+    ('Ι', 'I'),
+    ('κ', 'k'),
+    ('Κ', 'K'),
+    ('Μ', 'M'),
+    ('ν', 'v'),
+    ('Ν', 'N'),
+    ('ο', 'o'),
+    ('Ο', 'O'),
+    ('ρ', 'p'),
+    ('Ρ', 'P'),
+    ('τ', 't'),
+    ('Τ', 'T'),
+    ('υ', 'u'),
+    ('χ', 'x'),
+    ('Χ', 'X'),
+    ('γ', 'y'),
+    ('Υ', 'Y'),
+    ('Ζ', 'Z'),
     // Latin, Armenian and others that are not what they seem.
-    ('ı', 'i'), ('ɑ', 'a'), ('ɡ', 'g'), ('ɩ', 'i'), ('ⅼ', 'l'), ('ⅰ', 'i'), ('ⅿ', 'm'), ('ⅽ', 'c'),
-    ('ⅾ', 'd'), ('ո', 'n'), ('ս', 'u'), ('հ', 'h'), ('օ', 'o'), ('ց', 'g'), ('ʀ', 'r'), ('ᴍ', 'm'),
-    ('ꞅ', 'r'), ('ꮁ', 'r'), ('ɾ', 'r'), ('ᴦ', 'r'), ('ⲅ', 'r'), ('ſ', 's'),
+    ('ı', 'i'),
+    ('ɑ', 'a'),
+    ('ɡ', 'g'),
+    ('ɩ', 'i'),
+    ('ⅼ', 'l'),
+    ('ⅰ', 'i'),
+    ('ⅿ', 'm'),
+    ('ⅽ', 'c'),
+    ('ⅾ', 'd'),
+    ('ո', 'n'),
+    ('ս', 'u'),
+    ('հ', 'h'),
+    ('օ', 'o'),
+    ('ց', 'g'),
+    ('ʀ', 'r'),
+    ('ᴍ', 'm'),
+    ('ꞅ', 'r'),
+    ('ꮁ', 'r'),
+    ('ɾ', 'r'),
+    ('ᴦ', 'r'),
+    ('ⲅ', 'r'),
+    ('ſ', 's'),
     // Signs.
-    ('∕', '/'), ('⁄', '/'), ('⧸', '/'), ('․', '.'), ('ꓸ', '.'), ('‚', ','), (';', ';'), ('∶', ':'),
-    ('ǀ', '|'), ('∣', '|'), ('‹', '<'), ('›', '>'), ('∗', '*'), ('٭', '*'), ('˜', '~'), ('∼', '~'),
-    ('‐', '-'), ('‑', '-'), ('‒', '-'), ('–', '-'), ('—', '-'), ('―', '-'), ('−', '-'), ('﹘', '-'),
-    ('﹣', '-'), ('➖', '-'), ('⁃', '-'), ('˗', '-'),
+    ('∕', '/'),
+    ('⁄', '/'),
+    ('⧸', '/'),
+    ('․', '.'),
+    ('ꓸ', '.'),
+    ('‚', ','),
+    (';', ';'),
+    ('∶', ':'),
+    ('ǀ', '|'),
+    ('∣', '|'),
+    ('‹', '<'),
+    ('›', '>'),
+    ('∗', '*'),
+    ('٭', '*'),
+    ('˜', '~'),
+    ('∼', '~'),
+    ('‐', '-'),
+    ('‑', '-'),
+    ('‒', '-'),
+    ('–', '-'),
+    ('—', '-'),
+    ('―', '-'),
+    ('−', '-'),
+    ('﹘', '-'),
+    ('﹣', '-'),
+    ('➖', '-'),
+    ('⁃', '-'),
+    ('˗', '-'),
 ];
 
 /// Returns the ASCII character that `character` is drawn like.
@@ -108,15 +222,23 @@ pub(crate) fn lookalike(character: char) -> Option<char> {
 
 fn mathematical(code: u32) -> Option<char> {
     let place = (code - 0x1D400) % 52;
-    let base = if place < 26 { u32::from('A') } else { u32::from('a') - 26 };
+    let base = if place < 26 {
+        u32::from('A')
+    } else {
+        u32::from('a') - 26
+    };
     char::from_u32(base + place)
 }
 
 /// Tells whether a dash-like sign other than `-` begins this word.
 pub(crate) fn false_dash(word: &str) -> bool {
     let mut characters = word.chars();
-    let dash = characters.next().is_some_and(|first| lookalike(first) == Some('-'));
-    dash && characters.next().is_some_and(|next| next.is_ascii_alphanumeric() || lookalike(next) == Some('-'))
+    let dash = characters
+        .next()
+        .is_some_and(|first| lookalike(first) == Some('-'));
+    dash && characters
+        .next()
+        .is_some_and(|next| next.is_ascii_alphanumeric() || lookalike(next) == Some('-'))
 }
 
 /// Tells whether a name imitates an ASCII name or hides something in itself.
@@ -127,15 +249,22 @@ pub(crate) fn imitates(name: &str) -> bool {
     if name.is_ascii() {
         return name.bytes().any(|byte| byte.is_ascii_control());
     }
-    if name.chars().any(|character| hidden(character) || ('\u{FF01}'..='\u{FF5E}').contains(&character)) {
+    if name
+        .chars()
+        .any(|character| hidden(character) || ('\u{FF01}'..='\u{FF5E}').contains(&character))
+    {
         return true;
     }
-    name.split(|character: char| !character.is_alphabetic()).any(imitates_run)
+    name.split(|character: char| !character.is_alphabetic())
+        .any(imitates_run)
 }
 
 /// A run of letters imitates when all its foreign letters have an ASCII shape.
 fn imitates_run(run: &str) -> bool {
-    let mut foreign = run.chars().filter(|character| !character.is_ascii()).peekable();
+    let mut foreign = run
+        .chars()
+        .filter(|character| !character.is_ascii())
+        .peekable();
     foreign.peek().is_some() && foreign.all(|character| lookalike(character).is_some())
 }
 

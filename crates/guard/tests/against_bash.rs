@@ -12,12 +12,153 @@ use exoshell_guard::{Action, CommandRule, Context, Guard, UserRules, Verdict};
 
 /// What snippets are made of. Nothing here can do harm: no program is in reach.
 const PIECES: &[&str] = &[
-    "MARK", "MARK", "MARK", "MARK a", "'", "\"", "\\", "`", "$(", ")", "(", "{", "}", "{ ", "; }", ";", ";;", "&", "&&", "|", "||", "|&", "\n", " ", " ", " ", "\t", "#",
-    " #", "$", "${x:-", "${x", "${", "$((", "))", "((", "$[", "]", "[", "[[ ", " ]]", "<<E\n", "\nE\n", "<<'E'\n", "<<-E\n", "<<<", "<(", ">(", "< x", "> x", ">> x", "2>&1", ">&2",
-    "x=", "x+=", "x=(", "a[", "a[0]=", "]=", "$x", "\"$x\"", "$'", "$\"", "\\n", "\\\n", "!", "! ", "if ", "then ", "else ", "elif ", "fi", "; then ", "; fi", "for i in ", "; do ", "; done", "do ",
-    "done", "case x in ", "x) ", "esac", "*) ", " in ", "time ", "time -p ", "coproc ", "function f ", "f() ", "f", "eval ", "echo ", "true", ": ", "a", "b", "=", "+", "-", "*", "?", "@(", "!(",
-    "{a,", ",b}", "MARK}", "{MARK,", "\"$(", ")\"", "${x/", "/b}", "${x#", "${#x}", "${!x", "set -- ", "$1", "\"$@\"", "alias ", "trap ", "command ", "builtin ", "exec ", "unset ", "read ", "\r", "until ", "while ", "select ",
-    "&>x", "{fd}>x", "3<x", "E", "\\`", "\\$", "\\\"", "''", "\"\"", "$@", "$*", "$#", "$?", "1", "0", ",", ":", "%", "^",
+    "MARK",
+    "MARK",
+    "MARK",
+    "MARK a",
+    "'",
+    "\"",
+    "\\",
+    "`",
+    "$(",
+    ")",
+    "(",
+    "{",
+    "}",
+    "{ ",
+    "; }",
+    ";",
+    ";;",
+    "&",
+    "&&",
+    "|",
+    "||",
+    "|&",
+    "\n",
+    " ",
+    " ",
+    " ",
+    "\t",
+    "#",
+    " #",
+    "$",
+    "${x:-",
+    "${x",
+    "${",
+    "$((",
+    "))",
+    "((",
+    "$[",
+    "]",
+    "[",
+    "[[ ",
+    " ]]",
+    "<<E\n",
+    "\nE\n",
+    "<<'E'\n",
+    "<<-E\n",
+    "<<<",
+    "<(",
+    ">(",
+    "< x",
+    "> x",
+    ">> x",
+    "2>&1",
+    ">&2",
+    "x=",
+    "x+=",
+    "x=(",
+    "a[",
+    "a[0]=",
+    "]=",
+    "$x",
+    "\"$x\"",
+    "$'",
+    "$\"",
+    "\\n",
+    "\\\n",
+    "!",
+    "! ",
+    "if ",
+    "then ",
+    "else ",
+    "elif ",
+    "fi",
+    "; then ",
+    "; fi",
+    "for i in ",
+    "; do ",
+    "; done",
+    "do ",
+    "done",
+    "case x in ",
+    "x) ",
+    "esac",
+    "*) ",
+    " in ",
+    "time ",
+    "time -p ",
+    "coproc ",
+    "function f ",
+    "f() ",
+    "f",
+    "eval ",
+    "echo ",
+    "true",
+    ": ",
+    "a",
+    "b",
+    "=",
+    "+",
+    "-",
+    "*",
+    "?",
+    "@(",
+    "!(",
+    "{a,",
+    ",b}",
+    "MARK}",
+    "{MARK,",
+    "\"$(",
+    ")\"",
+    "${x/",
+    "/b}",
+    "${x#",
+    "${#x}",
+    "${!x",
+    "set -- ",
+    "$1",
+    "\"$@\"",
+    "alias ",
+    "trap ",
+    "command ",
+    "builtin ",
+    "exec ",
+    "unset ",
+    "read ",
+    "\r",
+    "until ",
+    "while ",
+    "select ",
+    "&>x",
+    "{fd}>x",
+    "3<x",
+    "E",
+    "\\`",
+    "\\$",
+    "\\\"",
+    "''",
+    "\"\"",
+    "$@",
+    "$*",
+    "$#",
+    "$?",
+    "1",
+    "0",
+    ",",
+    ":",
+    "%",
+    "^",
 ];
 
 /// Whole snippets that are easy to get wrong.
@@ -152,14 +293,19 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap_or(0) % end
     }
 }
 
 fn snippet(random: &mut Random) -> String {
     let count = 1 + random.below(9);
-    (0..count).map(|_| PIECES[random.below(PIECES.len())]).collect()
+    (0..count)
+        .map(|_| PIECES[random.below(PIECES.len())])
+        .collect()
 }
 
 /// Runs a snippet with bash alone and tells whether `MARK` ran.
@@ -189,7 +335,10 @@ fn marked(snippet: &str, directory: &Path) -> bool {
 }
 
 fn guard() -> Guard {
-    Guard::with_rules(UserRules { commands: vec![CommandRule::new("MARK", Action::Ask)], paths: Vec::new() })
+    Guard::with_rules(UserRules {
+        commands: vec![CommandRule::new("MARK", Action::Ask)],
+        paths: Vec::new(),
+    })
 }
 
 fn compare(snippets: impl Iterator<Item = String>) {
@@ -222,7 +371,12 @@ fn whatever_bash_runs_in_known_traps_is_seen() {
 #[test]
 fn whatever_bash_runs_in_random_snippets_is_seen() {
     // More with `GUARD_SNIPPETS=100000`, and from elsewhere with `GUARD_SEED=7`.
-    let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let number = |name: &str, default: u64| {
+        std::env::var(name)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(default)
+    };
     let mut random = Random(number("GUARD_SEED", 4));
     let count = number("GUARD_SNIPPETS", 1_500);
     compare((0..count).map(|_| {
@@ -263,6 +417,10 @@ fn data_that_bash_does_not_run_passes() {
         "((MARK))",
     ] {
         assert!(!marked(snippet, directory.path()), "bash runs {snippet:?}");
-        assert_eq!(guard.check(snippet, &context).verdict, Verdict::Allow, "{snippet:?}");
+        assert_eq!(
+            guard.check(snippet, &context).verdict,
+            Verdict::Allow,
+            "{snippet:?}"
+        );
     }
 }

@@ -4,8 +4,8 @@
 //! `tools/pattern.rs`, or it has none and is reported by the code in `tools` that
 //! knows the program. Both kinds carry commands they must catch and near twins they must spare.
 
-mod code;
 mod cloud;
+mod code;
 mod packages;
 mod system;
 
@@ -52,7 +52,9 @@ impl Rule {
 
 /// All rules.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [code::RULES, system::RULES, packages::RULES, cloud::RULES].into_iter().flatten()
+    [code::RULES, system::RULES, packages::RULES, cloud::RULES]
+        .into_iter()
+        .flatten()
 }
 
 static BY_ID: LazyLock<HashMap<&'static str, &'static Rule>> =

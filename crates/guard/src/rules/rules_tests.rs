@@ -15,7 +15,10 @@ fn every_rule_catches_its_examples() {
             let finding = Guard::new().check(command, &context());
             let found = finding.keys.iter().any(|key| key.category == rule.category);
             if !found || finding.verdict < rule.verdict() {
-                wrong.push(format!("{}: {command:?} {} {}", rule.id, finding.verdict, finding.rule));
+                wrong.push(format!(
+                    "{}: {command:?} {} {}",
+                    rule.id, finding.verdict, finding.rule
+                ));
             }
         }
     }
@@ -29,7 +32,10 @@ fn every_rule_spares_the_near_twins() {
         for command in rule.spares {
             let finding = Guard::new().check(command, &context());
             if finding.verdict != Verdict::Allow {
-                wrong.push(format!("{}: {command:?} {} {}", rule.id, finding.rule, finding.why));
+                wrong.push(format!(
+                    "{}: {command:?} {} {}",
+                    rule.id, finding.rule, finding.why
+                ));
             }
         }
     }
@@ -41,21 +47,40 @@ fn ids_are_unique_and_reasons_are_sentences() {
     let mut ids = HashSet::new();
     for rule in all() {
         assert!(ids.insert(rule.id), "{} is there twice", rule.id);
-        assert!(rule.why.starts_with(char::is_uppercase) && !rule.why.ends_with('.'), "{}", rule.why);
+        assert!(
+            rule.why.starts_with(char::is_uppercase) && !rule.why.ends_with('.'),
+            "{}",
+            rule.why
+        );
     }
 }
 
 #[test]
 fn a_rule_that_only_code_can_show_is_the_exception() {
-    let without: Vec<&str> = all().filter(|rule| rule.catches.is_empty()).map(|rule| rule.id).collect();
-    assert_eq!(without, ["not-text", "too-large", "too-intricate", "user-deny", "user-ask"]);
+    let without: Vec<&str> = all()
+        .filter(|rule| rule.catches.is_empty())
+        .map(|rule| rule.id)
+        .collect();
+    assert_eq!(
+        without,
+        [
+            "not-text",
+            "too-large",
+            "too-intricate",
+            "user-deny",
+            "user-ask"
+        ]
+    );
 }
 
 #[test]
 fn patterns_hold_no_empty_word() {
     for rule in all() {
         for pattern in rule.patterns {
-            let empty = pattern.split_whitespace().any(|word| word.split('|').any(|part| part.trim_matches(['!', '@']).is_empty()));
+            let empty = pattern.split_whitespace().any(|word| {
+                word.split('|')
+                    .any(|part| part.trim_matches(['!', '@']).is_empty())
+            });
             assert!(!empty, "{}: {pattern}", rule.id);
         }
     }

@@ -17,14 +17,19 @@ enum Atom {
 
 /// Returns the words a word becomes, `None` when it has no braces to expand.
 pub(super) fn expand(parts: &[Part]) -> Option<Vec<Vec<Part>>> {
-    let candidate = parts.iter().any(|part| matches!(part, Part::Text { text, quoted: false } if text.contains('{')));
+    let candidate = parts
+        .iter()
+        .any(|part| matches!(part, Part::Text { text, quoted: false } if text.contains('{')));
     if !candidate {
         return None;
     }
     let mut atoms = Vec::new();
     for part in parts {
         match part {
-            Part::Text { text, quoted: false } => atoms.extend(text.chars().map(Atom::Character)),
+            Part::Text {
+                text,
+                quoted: false,
+            } => atoms.extend(text.chars().map(Atom::Character)),
             other => atoms.push(Atom::Part(other.clone())),
         }
     }
@@ -41,10 +46,15 @@ pub(super) fn expand(parts: &[Part]) -> Option<Vec<Vec<Part>>> {
 
 /// Appends every expansion of `atoms` to every word; `false` when there would be too many.
 fn sequence(atoms: &[Atom], words: &mut Vec<Vec<Atom>>, nesting: u32) -> bool {
-    let closing = if nesting == 0 { vec![None; atoms.len()] } else { pairs(atoms) };
+    let closing = if nesting == 0 {
+        vec![None; atoms.len()]
+    } else {
+        pairs(atoms)
+    };
     let mut at = 0;
     while at < atoms.len() {
-        let alternatives = closing[at].and_then(|close| alternatives(&atoms[at + 1..close]).map(|found| (found, close)));
+        let alternatives = closing[at]
+            .and_then(|close| alternatives(&atoms[at + 1..close]).map(|found| (found, close)));
         let Some((alternatives, close)) = alternatives else {
             for word in words.iter_mut() {
                 word.push(atoms[at].clone());
@@ -107,7 +117,11 @@ fn alternatives(inside: &[Atom]) -> Option<Vec<Vec<Atom>>> {
             last.push(atom.clone());
         }
     }
-    if found.len() > 1 { Some(found) } else { range(inside) }
+    if found.len() > 1 {
+        Some(found)
+    } else {
+        range(inside)
+    }
 }
 
 /// Returns the items of `1..5` or `a..e`.
@@ -121,19 +135,32 @@ fn range(inside: &[Atom]) -> Option<Vec<Vec<Atom>>> {
     }
     let (first, last) = text.split_once("..")?;
     let last = last.split_once("..").map_or(last, |(last, _)| last);
-    let words: Vec<String> = if let (Ok(first), Ok(last)) = (first.parse::<i32>(), last.parse::<i32>()) {
-        let (low, high) = (first.min(last), first.max(last));
-        (low..=high).take(MAX_WORDS).map(|number| number.to_string()).collect()
-    } else {
-        let mut ends = (first.chars(), last.chars());
-        match (ends.0.next(), ends.0.next(), ends.1.next(), ends.1.next()) {
-            (Some(first), None, Some(last), None) if first.is_ascii_alphabetic() && last.is_ascii_alphabetic() => {
-                (first.min(last)..=first.max(last)).map(String::from).collect()
+    let words: Vec<String> =
+        if let (Ok(first), Ok(last)) = (first.parse::<i32>(), last.parse::<i32>()) {
+            let (low, high) = (first.min(last), first.max(last));
+            (low..=high)
+                .take(MAX_WORDS)
+                .map(|number| number.to_string())
+                .collect()
+        } else {
+            let mut ends = (first.chars(), last.chars());
+            match (ends.0.next(), ends.0.next(), ends.1.next(), ends.1.next()) {
+                (Some(first), None, Some(last), None)
+                    if first.is_ascii_alphabetic() && last.is_ascii_alphabetic() =>
+                {
+                    (first.min(last)..=first.max(last))
+                        .map(String::from)
+                        .collect()
+                }
+                _ => return None,
             }
-            _ => return None,
-        }
-    };
-    Some(words.iter().map(|word| word.chars().map(Atom::Character).collect()).collect())
+        };
+    Some(
+        words
+            .iter()
+            .map(|word| word.chars().map(Atom::Character).collect())
+            .collect(),
+    )
 }
 
 fn parts_of(atoms: &[Atom]) -> Vec<Part> {
@@ -144,14 +171,20 @@ fn parts_of(atoms: &[Atom]) -> Vec<Part> {
             Atom::Character(character) => text.push(*character),
             Atom::Part(part) => {
                 if !text.is_empty() {
-                    parts.push(Part::Text { text: std::mem::take(&mut text), quoted: false });
+                    parts.push(Part::Text {
+                        text: std::mem::take(&mut text),
+                        quoted: false,
+                    });
                 }
                 parts.push(part.clone());
             }
         }
     }
     if !text.is_empty() {
-        parts.push(Part::Text { text, quoted: false });
+        parts.push(Part::Text {
+            text,
+            quoted: false,
+        });
     }
     parts
 }

@@ -47,7 +47,9 @@ impl Fields {
 
     /// Splits at the separators; what is left may be a pattern.
     fn split(&mut self, text: &str, separators: &str) {
-        let mut pieces = text.split(|character: char| separators.contains(character)).peekable();
+        let mut pieces = text
+            .split(|character: char| separators.contains(character))
+            .peekable();
         while let Some(piece) = pieces.next() {
             if !piece.is_empty() {
                 text::activate(piece, self.current());
@@ -78,12 +80,20 @@ impl Run<'_> {
     pub(crate) fn arguments(&mut self, words: &[Word]) -> Vec<Argument> {
         let mut arguments = Vec::with_capacity(words.len());
         for word in words {
-            let cost = u32::try_from(word.span.end.saturating_sub(word.span.start) / 32).unwrap_or(u32::MAX);
+            let cost = u32::try_from(word.span.end.saturating_sub(word.span.start) / 32)
+                .unwrap_or(u32::MAX);
             if !self.step(1 + cost) {
                 break;
             }
-            let mut push = |text: String| arguments.push(Argument { text, span: word.span });
-            if let [Part::Text { text, quoted: true }] = word.parts.as_slice() {
+            let mut push = |text: String| {
+                arguments.push(Argument {
+                    text,
+                    span: word.span,
+                })
+            };
+            if let [Part::Text { text, quoted }] = word.parts.as_slice()
+                && (*quoted || !text.contains(['*', '?', '[', '{', '~']))
+            {
                 push(text.clone());
                 continue;
             }
@@ -104,9 +114,16 @@ impl Run<'_> {
         for (index, part) in parts.iter().enumerate() {
             match part {
                 Part::Text { text, quoted: true } => fields.current().push_str(text),
-                Part::Text { text, quoted: false } => {
-                    let text = if index == 0 { self.tilde(text, parts.len() == 1) } else { None }
-                        .map_or_else(|| text.clone(), |(home, rest)| home + rest);
+                Part::Text {
+                    text,
+                    quoted: false,
+                } => {
+                    let text = if index == 0 {
+                        self.tilde(text, parts.len() == 1)
+                    } else {
+                        None
+                    }
+                    .map_or_else(|| text.clone(), |(home, rest)| home + rest);
                     text::activate(&text, fields.current());
                 }
                 Part::Parameter { parameter, quoted } => {
@@ -145,7 +162,10 @@ impl Run<'_> {
         let mut whole = String::new();
         for (index, part) in parts.iter().enumerate() {
             match part {
-                Part::Text { text, quoted } => match self.tilde(text, parts.len() == 1).filter(|_| index == 0 && !quoted) {
+                Part::Text { text, quoted } => match self
+                    .tilde(text, parts.len() == 1)
+                    .filter(|_| index == 0 && !quoted)
+                {
                     Some((home, rest)) => whole.extend([home.as_str(), rest]),
                     None => whole.push_str(text),
                 },
@@ -154,7 +174,9 @@ impl Run<'_> {
                     Expanded::Many(items) => whole.push_str(&items.join(" ")),
                 },
                 Part::Substitution { list, .. } => whole.push_str(&self.substitution(list)),
-                Part::Process { list, direction } => whole.push_str(&self.process(list, *direction)),
+                Part::Process { list, direction } => {
+                    whole.push_str(&self.process(list, *direction))
+                }
                 Part::Arithmetic { parts } => whole.push_str(&self.arithmetic(parts)),
             }
             if whole.len() > MAX_TEXT {
@@ -169,7 +191,10 @@ impl Run<'_> {
         let mut whole = String::new();
         for part in parts {
             match part {
-                Part::Text { text, quoted: false } => text::activate(text, &mut whole),
+                Part::Text {
+                    text,
+                    quoted: false,
+                } => text::activate(text, &mut whole),
                 other => {
                     let text = self.single(std::slice::from_ref(other));
                     whole.push_str(&text);
@@ -189,10 +214,19 @@ impl Run<'_> {
         let (user, rest) = after.split_at(end.unwrap_or(after.len()));
         let home = match user {
             "" => self.state.scalar("HOME").unwrap_or(&self.home).to_owned(),
-            "+" => self.state.cwd.as_deref().map_or_else(|| UNKNOWN.to_string(), str::to_owned),
+            "+" => self
+                .state
+                .cwd
+                .as_deref()
+                .map_or_else(|| UNKNOWN.to_string(), str::to_owned),
             "-" => UNKNOWN.to_string(),
             "root" => "/root".to_owned(),
-            name if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-."[..].contains(&byte)) => format!("/home/{name}"),
+            name if name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_-."[..].contains(&byte)) =>
+            {
+                format!("/home/{name}")
+            }
             _ => return None,
         };
         Some((home, rest))
@@ -218,13 +252,19 @@ impl Run<'_> {
     }
 
     /// Walks `<(…)` or `>(…)` and returns the path that stands for it.
-    fn process(&mut self, list: &crate::syntax::List, direction: crate::syntax::Direction) -> String {
+    fn process(
+        &mut self,
+        list: &crate::syntax::List,
+        direction: crate::syntax::Direction,
+    ) -> String {
         let span = crate::finding::Span::default();
         let stdin = match direction {
             crate::syntax::Direction::From => self.stdin.clone(),
             crate::syntax::Direction::Into => Some(Stream::unknown()),
         };
-        let output = self.deeper(span, |run| run.subshell(|run| run.reading(stdin, |run| run.list(list))));
+        let output = self.deeper(span, |run| {
+            run.subshell(|run| run.reading(stdin, |run| run.list(list)))
+        });
         self.processes += 1;
         let path = format!("/dev/fd/{}", 63 + self.processes);
         if direction == crate::syntax::Direction::From {
@@ -238,8 +278,11 @@ impl Run<'_> {
     pub(super) fn arithmetic(&mut self, parts: &[Part]) -> String {
         let text = self.single(parts);
         self.expanded_again(&text);
-        let names = text.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'));
-        for name in names.filter(|name| name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')) {
+        let names =
+            text.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'));
+        for name in names.filter(|name| {
+            name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        }) {
             if let Some(value) = self.state.scalar(name).filter(|value| value.contains('[')) {
                 let value = value.to_owned();
                 self.expanded_again(&value);

@@ -70,7 +70,11 @@ pub(crate) struct Run<'a> {
 
 impl<'a> Run<'a> {
     pub(crate) fn new(context: &'a Context, user_rules: &'a UserRules) -> Self {
-        let home = if context.home.is_empty() { "/home/user" } else { context.home.trim_end_matches('/') };
+        let home = if context.home.is_empty() {
+            "/home/user"
+        } else {
+            context.home.trim_end_matches('/')
+        };
         let home = if home.is_empty() { "/" } else { home };
         Self {
             context,
@@ -105,14 +109,18 @@ impl<'a> Run<'a> {
     pub(crate) fn judge_write(mut self, path: &str) -> Finding {
         let span = Span::new(0, path.len());
         let home = self.home.clone();
-        let path = path.strip_prefix("~/").map_or_else(|| path.to_owned(), |rest| format!("{home}/{rest}"));
+        let path = path
+            .strip_prefix("~/")
+            .map_or_else(|| path.to_owned(), |rest| format!("{home}/{rest}"));
         self.writes_to(&path, false, span);
         self.finding
     }
 
     /// Characters that make the text look like another one count wherever they stand.
     fn deceptions(&mut self, command: &str) {
-        let found = command.char_indices().find(|(_, character)| crate::visible::reorders(*character) || *character == '\0');
+        let found = command
+            .char_indices()
+            .find(|(_, character)| crate::visible::reorders(*character) || *character == '\0');
         if let Some((at, character)) = found {
             let span = Span::new(at, at + character.len_utf8());
             self.report("hidden-characters", span, Target::None, "");
@@ -124,7 +132,11 @@ impl<'a> Run<'a> {
         let output = self.list(&list);
         if let Some(failure) = failure {
             let span = Span::new(failure.at.min(command.len()), command.len());
-            let rule = if failure.limit { "too-intricate" } else { "not-shell" };
+            let rule = if failure.limit {
+                "too-intricate"
+            } else {
+                "not-shell"
+            };
             self.report(rule, span, Target::None, failure.what);
         }
         output
@@ -156,7 +168,11 @@ impl<'a> Run<'a> {
     }
 
     /// Walks something that reads `stdin`.
-    pub(crate) fn reading<T>(&mut self, stdin: Option<Stream>, walk: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn reading<T>(
+        &mut self,
+        stdin: Option<Stream>,
+        walk: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         let outer = std::mem::replace(&mut self.stdin, stdin);
         let result = walk(self);
         self.stdin = outer;
@@ -191,14 +207,23 @@ impl<'a> Run<'a> {
         }
         if !self.exhausted {
             self.exhausted = true;
-            self.report("too-intricate", Span::default(), Target::None, "it takes too many steps");
+            self.report(
+                "too-intricate",
+                Span::default(),
+                Target::None,
+                "it takes too many steps",
+            );
         }
         false
     }
 
     /// Returns how paths are read by the current command.
     pub(crate) fn paths(&self) -> Paths<'_> {
-        Paths { context: self.context, home: &self.home, cwd: self.state.cwd.as_deref() }
+        Paths {
+            context: self.context,
+            home: &self.home,
+            cwd: self.state.cwd.as_deref(),
+        }
     }
 
     /// Notes what a rule found. The gravest finding is kept, of equal ones the first.
@@ -211,13 +236,20 @@ impl<'a> Run<'a> {
         if self.allowed && verdict == Verdict::Ask && rule.category != Category::SelfControl {
             return;
         }
-        self.add_key(ApprovalKey { category: rule.category, target });
+        self.add_key(ApprovalKey {
+            category: rule.category,
+            target,
+        });
         let gravity = gravity(verdict, rule.category, target);
         if gravity <= self.gravity {
             return;
         }
         self.gravity = gravity;
-        let why = if detail.is_empty() { format!("{}.", rule.why) } else { format!("{}: {}.", rule.why, text::shown(detail)) };
+        let why = if detail.is_empty() {
+            format!("{}.", rule.why)
+        } else {
+            format!("{}: {}.", rule.why, text::shown(detail))
+        };
         self.finding.verdict = verdict;
         self.finding.category = rule.category;
         self.finding.target = target;

@@ -8,7 +8,10 @@ use crate::text::{MAX_TEXT, UNKNOWN, matches, uncertain};
 
 impl Run<'_> {
     pub(super) fn parameter(&mut self, parameter: &Parameter, quoted: bool) -> Expanded {
-        let subscript = parameter.subscript.as_deref().map(|parts| self.subscript(parts));
+        let subscript = parameter
+            .subscript
+            .as_deref()
+            .map(|parts| self.subscript(parts));
         let value = self.fetched(parameter, subscript.as_deref(), quoted);
         self.operate(parameter, value, quoted)
     }
@@ -21,7 +24,12 @@ impl Run<'_> {
     }
 
     /// Returns the value before its operation, `None` when nothing is known of it.
-    fn fetched(&mut self, parameter: &Parameter, subscript: Option<&str>, quoted: bool) -> Option<Expanded> {
+    fn fetched(
+        &mut self,
+        parameter: &Parameter,
+        subscript: Option<&str>,
+        quoted: bool,
+    ) -> Option<Expanded> {
         match parameter.fetch {
             Fetch::Length => {
                 let value = self.value(&parameter.name, subscript, quoted)?;
@@ -33,11 +41,15 @@ impl Run<'_> {
                 Some(Expanded::One(length.to_string()))
             }
             Fetch::Indirect => {
-                let Some(Expanded::One(name)) = self.value(&parameter.name, subscript, quoted) else { return None };
-                let (name, subscript) = match name.strip_suffix(']').and_then(|name| name.split_once('[')) {
-                    Some((array, subscript)) => (array.to_owned(), Some(subscript.to_owned())),
-                    None => (name, None),
+                let Some(Expanded::One(name)) = self.value(&parameter.name, subscript, quoted)
+                else {
+                    return None;
                 };
+                let (name, subscript) =
+                    match name.strip_suffix(']').and_then(|name| name.split_once('[')) {
+                        Some((array, subscript)) => (array.to_owned(), Some(subscript.to_owned())),
+                        None => (name, None),
+                    };
                 if let Some(subscript) = &subscript {
                     self.expanded_again(subscript);
                 }
@@ -54,16 +66,26 @@ impl Run<'_> {
         let variable = self.state.variable(name);
         match (variable, subscript) {
             (Some(Variable::Array(items)), Some("@")) => Some(Expanded::Many(items.clone())),
-            (Some(Variable::Array(items)), Some("*")) if quoted => Some(Expanded::One(items.join(" "))),
+            (Some(Variable::Array(items)), Some("*")) if quoted => {
+                Some(Expanded::One(items.join(" ")))
+            }
             (Some(Variable::Array(items)), Some("*")) => Some(Expanded::Many(items.clone())),
             (Some(Variable::Array(items)), Some(index)) => {
                 let index: i64 = index.trim().parse().ok()?;
-                let at = if index < 0 { index + i64::try_from(items.len()).ok()? } else { index };
+                let at = if index < 0 {
+                    index + i64::try_from(items.len()).ok()?
+                } else {
+                    index
+                };
                 let item = usize::try_from(at).ok().and_then(|at| items.get(at));
                 Some(Expanded::One(item.cloned().unwrap_or_default()))
             }
-            (Some(Variable::Array(items)), None) => Some(Expanded::One(items.first().cloned().unwrap_or_default())),
-            (Some(Variable::Scalar(text)), None | Some("0" | "@" | "*")) => Some(Expanded::One(text.clone())),
+            (Some(Variable::Array(items)), None) => {
+                Some(Expanded::One(items.first().cloned().unwrap_or_default()))
+            }
+            (Some(Variable::Scalar(text)), None | Some("0" | "@" | "*")) => {
+                Some(Expanded::One(text.clone()))
+            }
             (Some(Variable::Scalar(_)), Some(_)) => None,
             (None, _) => self.special(name),
         }
@@ -77,10 +99,22 @@ impl Run<'_> {
             "*" if quoted => Some(known.map(|items| Expanded::One(items.join(" ")))),
             "*" => Some(known.map(|items| Expanded::Many(items.to_vec()))),
             "#" => Some(known.map(|items| Expanded::One(items.len().to_string()))),
-            "0" => Some(self.state.name.as_deref().map(|name| Expanded::One(name.to_owned()))),
+            "0" => Some(
+                self.state
+                    .name
+                    .as_deref()
+                    .map(|name| Expanded::One(name.to_owned())),
+            ),
             _ => {
                 let index: usize = name.parse().ok()?;
-                Some(known.map(|items| Expanded::One(items.get(index.wrapping_sub(1)).cloned().unwrap_or_default())))
+                Some(known.map(|items| {
+                    Expanded::One(
+                        items
+                            .get(index.wrapping_sub(1))
+                            .cloned()
+                            .unwrap_or_default(),
+                    )
+                }))
             }
         }
     }
@@ -96,7 +130,12 @@ impl Run<'_> {
         Some(Expanded::One(text))
     }
 
-    fn operate(&mut self, parameter: &Parameter, value: Option<Expanded>, quoted: bool) -> Expanded {
+    fn operate(
+        &mut self,
+        parameter: &Parameter,
+        value: Option<Expanded>,
+        quoted: bool,
+    ) -> Expanded {
         let unknown = || Expanded::One(UNKNOWN.to_string());
         match &parameter.operation {
             Operation::None => value.unwrap_or_else(unknown),
@@ -140,7 +179,13 @@ impl Run<'_> {
         each(value, |text| Some(text.to_lowercase()))
     }
 
-    fn fallback(&mut self, parameter: &Parameter, sign: char, word: &[Part], value: Option<Expanded>) -> Expanded {
+    fn fallback(
+        &mut self,
+        parameter: &Parameter,
+        sign: char,
+        word: &[Part],
+        value: Option<Expanded>,
+    ) -> Expanded {
         let other = self.single(word);
         match (sign, value) {
             // A message on stderr; the script ends there.
@@ -161,7 +206,13 @@ impl Run<'_> {
 
 /// Changes every known item.
 fn each(value: Option<Expanded>, change: impl Fn(&str) -> Option<String>) -> Expanded {
-    let change = |text: String| if uncertain(&text) { UNKNOWN.to_string() } else { change(&text).unwrap_or_else(|| UNKNOWN.to_string()) };
+    let change = |text: String| {
+        if uncertain(&text) {
+            UNKNOWN.to_string()
+        } else {
+            change(&text).unwrap_or_else(|| UNKNOWN.to_string())
+        }
+    };
     match value {
         None => Expanded::One(UNKNOWN.to_string()),
         Some(Expanded::One(text)) => Expanded::One(change(text)),
@@ -178,7 +229,11 @@ fn trim_start(text: &str, pattern: &str, longest: bool) -> Option<String> {
     }
     let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
     let mut found = ends.filter(|end| matches(pattern, &text[..*end]));
-    let end = if longest { found.next_back_of() } else { found.next() };
+    let end = if longest {
+        found.next_back_of()
+    } else {
+        found.next()
+    };
     Some(text[end.unwrap_or(0)..].to_owned())
 }
 
@@ -188,7 +243,11 @@ fn trim_end(text: &str, pattern: &str, longest: bool) -> Option<String> {
     }
     let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
     let mut found = starts.filter(|start| matches(pattern, &text[*start..]));
-    let start = if longest { found.next() } else { found.next_back_of() };
+    let start = if longest {
+        found.next()
+    } else {
+        found.next_back_of()
+    };
     Some(text[..start.unwrap_or(text.len())].to_owned())
 }
 
@@ -208,15 +267,23 @@ fn replace(text: &str, pattern: &str, with: &str, all: bool) -> Option<String> {
         return None;
     }
     if let Some(anchored) = pattern.strip_prefix('#') {
-        return Some(text.strip_prefix(anchored).map_or_else(|| text.to_owned(), |rest| format!("{with}{rest}")));
+        return Some(
+            text.strip_prefix(anchored)
+                .map_or_else(|| text.to_owned(), |rest| format!("{with}{rest}")),
+        );
     }
     if let Some(anchored) = pattern.strip_prefix('%') {
-        return Some(text.strip_suffix(anchored).map_or_else(|| text.to_owned(), |rest| format!("{rest}{with}")));
+        return Some(
+            text.strip_suffix(anchored)
+                .map_or_else(|| text.to_owned(), |rest| format!("{rest}{with}")),
+        );
     }
     let mut output = String::new();
     let mut rest = text;
     while let Some(character) = rest.chars().next() {
-        let ends = rest.char_indices().map(|(at, character)| at + character.len_utf8());
+        let ends = rest
+            .char_indices()
+            .map(|(at, character)| at + character.len_utf8());
         match ends.filter(|end| matches(pattern, &rest[..*end])).last() {
             Some(end) => {
                 output.push_str(with);
@@ -240,7 +307,9 @@ fn replace(text: &str, pattern: &str, with: &str, all: bool) -> Option<String> {
 
 fn slice(value: Option<Expanded>, name: &str, from: &str, length: Option<&str>) -> Expanded {
     let unknown = Expanded::One(UNKNOWN.to_string());
-    let Ok(from) = from.parse::<i64>() else { return unknown };
+    let Ok(from) = from.parse::<i64>() else {
+        return unknown;
+    };
     let length = match length.map(str::parse::<i64>) {
         None => None,
         Some(Ok(length)) => Some(length),
@@ -255,7 +324,10 @@ fn slice(value: Option<Expanded>, name: &str, from: &str, length: Option<&str>) 
             Some(length) => start + length,
         };
         let end = end.clamp(start, count);
-        (usize::try_from(start).unwrap_or(0), usize::try_from(end - start).unwrap_or(0))
+        (
+            usize::try_from(start).unwrap_or(0),
+            usize::try_from(end - start).unwrap_or(0),
+        )
     };
     match value {
         None => unknown,

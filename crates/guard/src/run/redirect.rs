@@ -27,14 +27,21 @@ impl Run<'_> {
     fn redirect(&mut self, redirect: &Redirect, into: &mut Redirected) {
         match redirect.kind {
             RedirectKind::HereDocument => {
-                let text = redirect.body.get().map(|word| self.single(&word.parts)).unwrap_or_default();
+                let text = redirect
+                    .body
+                    .get()
+                    .map(|word| self.single(&word.parts))
+                    .unwrap_or_default();
                 into.stdin = Some(Stream::known(text));
             }
             RedirectKind::HereString => {
                 let mut text = self.single(&redirect.target.parts);
                 let origin = std::mem::take(&mut self.substituted);
                 text.push('\n');
-                into.stdin = Some(Stream { text: Some(text), origin });
+                into.stdin = Some(Stream {
+                    text: Some(text),
+                    origin,
+                });
             }
             RedirectKind::Read => {
                 let path = self.target_path(redirect);
@@ -44,10 +51,15 @@ impl Run<'_> {
                     into.stdin = Some(stream);
                 }
             }
-            RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => self.redirect_write(redirect, into),
+            RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => {
+                self.redirect_write(redirect, into)
+            }
             RedirectKind::Duplicate => {
                 let target = self.target_path(redirect);
-                let number = target.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+                let number = target
+                    .trim_end_matches('-')
+                    .bytes()
+                    .all(|byte| byte.is_ascii_digit());
                 if !number && !target.starts_with(UNKNOWN) {
                     self.redirect_write(redirect, into);
                 }
@@ -72,13 +84,21 @@ impl Run<'_> {
 
     fn target_path(&mut self, redirect: &Redirect) -> String {
         let words = self.arguments(std::slice::from_ref(&redirect.target));
-        words.into_iter().next().map_or_else(|| UNKNOWN.to_string(), |argument| argument.text)
+        words
+            .into_iter()
+            .next()
+            .map_or_else(|| UNKNOWN.to_string(), |argument| argument.text)
     }
 
     /// Sends the output of a command where its redirections say.
     pub(super) fn written(&mut self, redirected: &Redirected, output: Stream) -> Stream {
-        let Some(path) = redirected.stdout.as_deref() else { return output };
-        if matches!(path, "/dev/stdout" | "/dev/stderr" | "/dev/fd/1" | "/dev/fd/2") {
+        let Some(path) = redirected.stdout.as_deref() else {
+            return output;
+        };
+        if matches!(
+            path,
+            "/dev/stdout" | "/dev/stderr" | "/dev/fd/1" | "/dev/fd/2"
+        ) {
             return output;
         }
         if path == "/proc/sysrq-trigger" {

@@ -1,8 +1,8 @@
 //! Simple commands: what is run, and with what.
 
+use super::Run;
 use super::state::Variable;
 use super::stream::{Origin, Stream};
-use super::Run;
 use crate::finding::{Span, Target};
 use crate::syntax::{Assign, Command, Value, Word};
 use crate::text::{self, UNKNOWN};
@@ -37,18 +37,27 @@ impl<'a> Call<'a> {
 
     /// Returns the span of the argument at `index`, or of the command.
     pub(crate) fn span_of(&self, index: usize) -> Span {
-        self.arguments.get(index).map_or(self.span, |argument| argument.span)
+        self.arguments
+            .get(index)
+            .map_or(self.span, |argument| argument.span)
     }
 }
 
 /// Names that a pattern in the command word is tried against.
 const GUESSES: &[&str] = &[
-    "rm", "dd", "sh", "bash", "dash", "zsh", "shutdown", "reboot", "halt", "poweroff", "mkfs", "kill", "killall5",
-    "init", "find", "shred", "chmod", "curl", "wget", "python", "python3", "perl", "git", "sudo", "cat", "nc",
+    "rm", "dd", "sh", "bash", "dash", "zsh", "shutdown", "reboot", "halt", "poweroff", "mkfs",
+    "kill", "killall5", "init", "find", "shred", "chmod", "curl", "wget", "python", "python3",
+    "perl", "git", "sudo", "cat", "nc",
 ];
 
 impl Run<'_> {
-    pub(super) fn simple(&mut self, assigns: &[Assign], words: &[Word], arrays: &[Assign], command: &Command) -> Stream {
+    pub(super) fn simple(
+        &mut self,
+        assigns: &[Assign],
+        words: &[Word],
+        arrays: &[Assign],
+        command: &Command,
+    ) -> Stream {
         self.substituted = Origin::NONE;
         self.deceptive_words(words);
         let arguments = self.arguments(words);
@@ -59,14 +68,22 @@ impl Run<'_> {
             for assign in assigns.iter().chain(arrays) {
                 self.set(assign);
             }
-            let output = redirected.stdin.clone().filter(|_| assigns.is_empty()).unwrap_or_else(Stream::silent);
+            let output = redirected
+                .stdin
+                .clone()
+                .filter(|_| assigns.is_empty())
+                .unwrap_or_else(Stream::silent);
             return self.written(&redirected, output);
         }
         // Assignments in front last for this command only.
         let outer = (!assigns.is_empty()).then(|| self.state.clone());
         for assign in assigns {
             self.set(assign);
-            let value = self.state.scalar(&assign.name).unwrap_or_default().to_owned();
+            let value = self
+                .state
+                .scalar(&assign.name)
+                .unwrap_or_default()
+                .to_owned();
             self.environment(&assign.name, &value, assign.span);
         }
         for assign in arrays {
@@ -75,7 +92,14 @@ impl Run<'_> {
         let stdin = redirected.stdin.clone().or_else(|| self.stdin.clone());
         if redirected.network {
             let span = Span::new(command.span.start, command.span.end);
-            let rule = if stdin.as_ref().is_some_and(|stream| stream.origin.has(Origin::SECRET)) { "secrets-sent" } else { "shell-socket" };
+            let rule = if stdin
+                .as_ref()
+                .is_some_and(|stream| stream.origin.has(Origin::SECRET))
+            {
+                "secrets-sent"
+            } else {
+                "shell-socket"
+            };
             self.report(rule, span, Target::Remote, "");
         }
         let consumed = redirected.stdin.is_none();
@@ -100,7 +124,13 @@ impl Run<'_> {
     fn deceptive_words(&mut self, words: &[Word]) {
         for word in words {
             for part in &word.parts {
-                let crate::syntax::Part::Text { text, quoted: false } = part else { continue };
+                let crate::syntax::Part::Text {
+                    text,
+                    quoted: false,
+                } = part
+                else {
+                    continue;
+                };
                 let text = text.trim_end_matches('\r');
                 if text.bytes().any(|byte| byte.is_ascii_control()) {
                     self.report("hidden-characters", word.span, Target::None, text);
@@ -133,11 +163,19 @@ impl Run<'_> {
                 self.assign(&assign.name, text);
             }
             Value::Array(words) => {
-                let items = self.arguments(words).into_iter().map(|argument| argument.text);
+                let items = self
+                    .arguments(words)
+                    .into_iter()
+                    .map(|argument| argument.text);
                 // `[key]=value` items of an associative array count by their value.
-                let items = items.map(|item| match item.strip_prefix('[').and_then(|rest| rest.split_once("]=")) {
-                    Some((_, value)) => value.to_owned(),
-                    None => item,
+                let items = items.map(|item| {
+                    match item
+                        .strip_prefix('[')
+                        .and_then(|rest| rest.split_once("]="))
+                    {
+                        Some((_, value)) => value.to_owned(),
+                        None => item,
+                    }
                 });
                 let mut all = match self.state.variable(&assign.name) {
                     Some(Variable::Array(before)) if assign.append => before.clone(),
@@ -152,7 +190,11 @@ impl Run<'_> {
     }
 
     fn set_item(&mut self, assign: &Assign, text: String) {
-        let index = assign.subscript.as_deref().map(|parts| self.single(parts)).unwrap_or_default();
+        let index = assign
+            .subscript
+            .as_deref()
+            .map(|parts| self.single(parts))
+            .unwrap_or_default();
         let mut items = match self.state.variable(&assign.name) {
             Some(Variable::Array(items)) => items.clone(),
             Some(Variable::Scalar(first)) => vec![first.clone()],
@@ -172,7 +214,9 @@ impl Run<'_> {
 
     /// Judges a command given as arguments, the first being the command word.
     pub(crate) fn run_words(&mut self, words: &[Argument], span: Span, bulk: bool) -> Stream {
-        let Some((first, arguments)) = words.split_first() else { return Stream::silent() };
+        let Some((first, arguments)) = words.split_first() else {
+            return Stream::silent();
+        };
         self.deceptive_call(first, arguments);
         let user = self.user_rules.command(words);
         if let Some(rule) = user.report() {
@@ -186,10 +230,22 @@ impl Run<'_> {
     }
 
     /// Finds out which command a command word means.
-    fn resolve(&mut self, first: &Argument, arguments: &[Argument], span: Span, bulk: bool) -> Stream {
+    fn resolve(
+        &mut self,
+        first: &Argument,
+        arguments: &[Argument],
+        span: Span,
+        bulk: bool,
+    ) -> Stream {
         let word = first.text.as_str();
         let name = word.rsplit('/').next().unwrap_or(word);
-        let call = Call { name, word, arguments, span, bulk };
+        let call = Call {
+            name,
+            word,
+            arguments,
+            span,
+            bulk,
+        };
         if text::uncertain(name) || (name.is_empty() && !word.is_empty()) {
             return self.dynamic(first, &call);
         }
@@ -213,7 +269,10 @@ impl Run<'_> {
         };
         self.report(rule, first.span, Target::None, &first.text);
         let known = call.word.replace(UNKNOWN, "");
-        let mut words = vec![Argument { text: known, span: first.span }];
+        let mut words = vec![Argument {
+            text: known,
+            span: first.span,
+        }];
         words.extend_from_slice(call.arguments);
         if words[0].text.trim_matches('/').is_empty() {
             words.remove(0);
@@ -225,9 +284,17 @@ impl Run<'_> {
     /// The name is a pattern: judged as every command worth fearing that it can mean.
     fn globbed(&mut self, first: &Argument, call: &Call<'_>) -> Stream {
         let mut guessed = false;
-        for guess in GUESSES.iter().filter(|guess| text::matches(call.name, guess)).take(6) {
+        for guess in GUESSES
+            .iter()
+            .filter(|guess| text::matches(call.name, guess))
+            .take(6)
+        {
             guessed = true;
-            let call = Call { name: guess, word: guess, ..*call };
+            let call = Call {
+                name: guess,
+                word: guess,
+                ..*call
+            };
             tools::judge(self, &call);
         }
         if guessed || !call.word.contains('/') {
@@ -240,7 +307,11 @@ impl Run<'_> {
         if call.word.contains('/') {
             return None;
         }
-        let alias = self.state.alias(call.name).filter(|alias| !alias.is_empty()).map(str::to_owned);
+        let alias = self
+            .state
+            .alias(call.name)
+            .filter(|alias| !alias.is_empty())
+            .map(str::to_owned);
         if let Some(alias) = alias {
             return Some(self.call_alias(&alias, call));
         }
@@ -274,8 +345,11 @@ impl Run<'_> {
         }
         for argument in arguments {
             let text = argument.text.as_str();
-            let option = text.strip_prefix('-').map(|rest| rest.split('=').next().unwrap_or(rest));
-            let hidden = option.is_some_and(|option| !option.contains([' ', '\n']) && self.deceives(option));
+            let option = text
+                .strip_prefix('-')
+                .map(|rest| rest.split('=').next().unwrap_or(rest));
+            let hidden =
+                option.is_some_and(|option| !option.contains([' ', '\n']) && self.deceives(option));
             if hidden || visible::false_dash(text) && !text.contains(' ') {
                 self.report("false-letters", argument.span, Target::None, text);
             }
@@ -286,7 +360,10 @@ impl Run<'_> {
         if text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_control()) {
             return false;
         }
-        let plain: String = text.chars().filter(|character| !matches!(*character, UNKNOWN | text::STAR | text::ONE)).collect();
+        let plain: String = text
+            .chars()
+            .filter(|character| !matches!(*character, UNKNOWN | text::STAR | text::ONE))
+            .collect();
         let plain = plain.trim_end_matches('\n');
         visible::imitates(plain) && self.calls.is_empty()
     }
@@ -294,7 +371,12 @@ impl Run<'_> {
 
 /// Quotes an argument so that a shell reads it back.
 pub(crate) fn quoted(text: &str) -> String {
-    let plain = !text.is_empty() && text.chars().all(|character| character.is_ascii_alphanumeric() || "-_./=:,@%+".contains(character) || character == text::STAR);
+    let plain = !text.is_empty()
+        && text.chars().all(|character| {
+            character.is_ascii_alphanumeric()
+                || "-_./=:,@%+".contains(character)
+                || character == text::STAR
+        });
     if plain {
         return text.replace(text::STAR, "*");
     }

@@ -57,7 +57,8 @@ impl State {
 
     pub(crate) fn unset(&mut self, name: &str) {
         if self.variables.contains_key(name) {
-            Rc::make_mut(&mut self.variables).insert(name.to_owned(), Variable::Scalar(String::new()));
+            Rc::make_mut(&mut self.variables)
+                .insert(name.to_owned(), Variable::Scalar(String::new()));
         }
     }
 
@@ -100,7 +101,10 @@ impl State {
             if let Some(stream) = self.files.get(path) {
                 return Some(stream);
             }
-            path = path.rsplit_once('/').map(|(parent, _)| parent).filter(|parent| !parent.is_empty())?;
+            path = path
+                .rsplit_once('/')
+                .map(|(parent, _)| parent)
+                .filter(|parent| !parent.is_empty())?;
         }
     }
 

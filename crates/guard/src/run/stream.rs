@@ -45,7 +45,10 @@ impl Stream {
     pub(crate) fn known(text: impl Into<String>) -> Self {
         let text = text.into();
         let short = text.len() <= crate::text::MAX_TEXT;
-        Self { text: short.then_some(text), origin: Origin::NONE }
+        Self {
+            text: short.then_some(text),
+            origin: Origin::NONE,
+        }
     }
 
     /// Unknown output from somewhere.

@@ -24,16 +24,16 @@ impl Run<'_> {
     fn item(&mut self, item: &Item) -> Stream {
         if item.background {
             self.aside += 1;
-            let output = self.subshell(|run| run.pipelines(&item.pipelines));
+            let output = self.subshell(|run| run.pipelines(item));
             self.aside -= 1;
             return output;
         }
-        self.pipelines(&item.pipelines)
+        self.pipelines(item)
     }
 
-    fn pipelines(&mut self, pipelines: &[Pipeline]) -> Stream {
-        let mut output = Stream::silent();
-        for pipeline in pipelines {
+    fn pipelines(&mut self, item: &Item) -> Stream {
+        let mut output = self.pipeline(&item.first);
+        for pipeline in &item.rest {
             let printed = self.pipeline(pipeline);
             output.append(printed);
         }
@@ -41,18 +41,18 @@ impl Run<'_> {
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline) -> Stream {
-        if let [command] = pipeline.commands.as_slice() {
-            return self.command(command);
+        if pipeline.rest.is_empty() {
+            return self.command(&pipeline.first);
         }
         let outer = std::mem::take(&mut self.recursions);
         let mut flowing = self.stdin.clone();
-        for command in &pipeline.commands {
-            let output = self.subshell(|run| run.reading(flowing.take(), |run| run.command(command)));
+        for command in std::iter::once(&pipeline.first).chain(&pipeline.rest) {
+            let output =
+                self.subshell(|run| run.reading(flowing.take(), |run| run.command(command)));
             flowing = Some(output);
         }
         if self.recursions > 1 {
-            let span = pipeline.commands.first().map(|command| command.span).unwrap_or_default();
-            self.report("fork-bomb", span, Target::None, "");
+            self.report("fork-bomb", pipeline.first.span, Target::None, "");
         }
         self.recursions += outer;
         flowing.unwrap_or_default()
@@ -63,7 +63,12 @@ impl Run<'_> {
         if !self.step(2) {
             return Stream::unknown();
         }
-        if let Body::Simple { assigns, words, arrays } = &command.body {
+        if let Body::Simple {
+            assigns,
+            words,
+            arrays,
+        } = &command.body
+        {
             return self.simple(assigns, words, arrays, command);
         }
         let redirected = self.redirects(&command.redirects);
@@ -132,12 +137,23 @@ impl Run<'_> {
 
     fn for_loop(&mut self, name: &str, words: Option<&[Word]>, body: &List) -> Stream {
         let items: Vec<String> = match words {
-            Some(words) => self.arguments(words).into_iter().map(|argument| argument.text).collect(),
-            None => self.state.positional.as_ref().map_or_else(|| vec![crate::text::UNKNOWN.to_string()], |known| known.to_vec()),
+            Some(words) => self
+                .arguments(words)
+                .into_iter()
+                .map(|argument| argument.text)
+                .collect(),
+            None => self.state.positional.as_ref().map_or_else(
+                || vec![crate::text::UNKNOWN.to_string()],
+                |known| known.to_vec(),
+            ),
         };
         let mut output = Stream::silent();
         // An empty list would skip the body; it is walked all the same.
-        let items = if items.is_empty() { vec![crate::text::UNKNOWN.to_string()] } else { items };
+        let items = if items.is_empty() {
+            vec![crate::text::UNKNOWN.to_string()]
+        } else {
+            items
+        };
         for item in items.into_iter().take(MAX_ROUNDS) {
             self.assign(name, item);
             let printed = self.list(body);
@@ -170,7 +186,13 @@ impl Run<'_> {
     }
 
     /// Walks the body of a function with its arguments.
-    pub(super) fn call_function(&mut self, name: &str, body: &Rc<Command>, arguments: Vec<String>, span: Span) -> Stream {
+    pub(super) fn call_function(
+        &mut self,
+        name: &str,
+        body: &Rc<Command>,
+        arguments: Vec<String>,
+        span: Span,
+    ) -> Stream {
         if self.calls.iter().any(|call| call == name) {
             self.recursions += 1;
             if self.aside > 0 {

@@ -4,8 +4,10 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use super::heredoc::Pending;
-use super::reader::{Parsed, Parser, begins_name, ends_word};
-use super::tree::{Arm, Assign, Body, Command, Item, List, Part, Pipeline, Redirect, RedirectKind, Value, Word};
+use super::reader::{Parsed, Parser, begins_name, continues_name, ends_word};
+use super::tree::{
+    Arm, Assign, Body, Command, Item, List, Part, Pipeline, Redirect, RedirectKind, Value, Word,
+};
 use super::word::Stop;
 
 /// Words that end a list where a command could begin.
@@ -13,7 +15,8 @@ const CLOSING: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "
 
 /// All words with a meaning of their own where a command can begin.
 const RESERVED: &[&str] = &[
-    "if", "then", "fi", "for", "do", "done", "{", "}", "[[", "case", "esac", "in", "else", "elif", "while", "until", "function", "!", "time", "select", "coproc",
+    "if", "then", "fi", "for", "do", "done", "{", "}", "[[", "case", "esac", "in", "else", "elif",
+    "while", "until", "function", "!", "time", "select", "coproc",
 ];
 
 impl Parser<'_> {
@@ -44,13 +47,17 @@ impl Parser<'_> {
         Ok(match self.peek() {
             None | Some(b')') => true,
             Some(b';') => matches!(self.peek_second(), Some(b';' | b'&')),
-            Some(_) => self.reserved_word()?.is_some_and(|word| CLOSING.contains(&word)),
+            Some(_) => self
+                .reserved_word()?
+                .is_some_and(|word| CLOSING.contains(&word)),
         })
     }
 
     /// Returns the reserved word at the cursor without stepping over it.
     fn reserved_word(&mut self) -> Parsed<Option<&'static str>> {
-        if !self.peek().is_some_and(|byte| byte.is_ascii_lowercase() || matches!(byte, b'{' | b'}' | b'!' | b'[')) {
+        if !self.peek().is_some_and(|byte| {
+            byte.is_ascii_lowercase() || matches!(byte, b'{' | b'}' | b'!' | b'[')
+        }) {
             return Ok(None);
         }
         let start = self.at;
@@ -65,7 +72,10 @@ impl Parser<'_> {
             self.at += 1;
         }
         self.at = start;
-        Ok(RESERVED.iter().copied().find(|known| known.as_bytes() == &word[..length]))
+        Ok(RESERVED
+            .iter()
+            .copied()
+            .find(|known| known.as_bytes() == &word[..length]))
     }
 
     /// Steps over a reserved word that must come here.
@@ -79,7 +89,8 @@ impl Parser<'_> {
 
     /// Parses pipelines joined by `&&` and `||`.
     fn item(&mut self) -> Parsed<Item> {
-        let mut pipelines = vec![self.pipeline()?];
+        let first = self.pipeline()?;
+        let mut rest = Vec::new();
         loop {
             self.skip_blanks()?;
             let joined = (self.peek() == Some(b'&') && self.peek_second() == Some(b'&'))
@@ -91,26 +102,30 @@ impl Parser<'_> {
             self.peek();
             self.bump()?;
             self.skip_lines()?;
-            pipelines.push(self.pipeline()?);
+            rest.push(self.pipeline()?);
         }
-        Ok(Item { pipelines, background: self.peek() == Some(b'&') })
+        Ok(Item {
+            first,
+            rest,
+            background: self.peek() == Some(b'&'),
+        })
     }
 
     /// Parses `[time] [!] command | command …`.
     fn pipeline(&mut self) -> Parsed<Pipeline> {
         self.pipeline_prefix()?;
-        let mut commands = Vec::new();
+        let first = self.command()?;
+        let mut rest = Vec::new();
         loop {
-            commands.push(self.command()?);
             self.skip_blanks()?;
             if self.peek() != Some(b'|') || self.peek_second() == Some(b'|') {
-                break;
+                return Ok(Pipeline { first, rest });
             }
             self.bump()?;
             self.take("&")?;
             self.skip_lines()?;
+            rest.push(self.command()?);
         }
-        Ok(Pipeline { commands })
     }
 
     fn pipeline_prefix(&mut self) -> Parsed<()> {
@@ -149,7 +164,11 @@ impl Parser<'_> {
             if compound && !matches!(body, Body::Function { .. } | Body::Coprocess(_)) {
                 parser.redirects(&mut redirects)?;
             }
-            Ok(Command { body, redirects, span: parser.span_from(start) })
+            Ok(Command {
+                body,
+                redirects,
+                span: parser.span_from(start),
+            })
         })
     }
 
@@ -158,7 +177,9 @@ impl Parser<'_> {
         if self.peek() == Some(b'(') {
             return self.parenthesised().map(Some);
         }
-        let Some(word) = self.reserved_word()? else { return Ok(None) };
+        let Some(word) = self.reserved_word()? else {
+            return Ok(None);
+        };
         let body = match word {
             "{" => self.group()?,
             "if" => self.conditional()?,
@@ -425,7 +446,10 @@ impl Parser<'_> {
         if matches!(body.body, Body::Simple { .. }) {
             return Err(self.failure("a function has no body"));
         }
-        Ok(Body::Function { name, body: Rc::new(body) })
+        Ok(Body::Function {
+            name,
+            body: Rc::new(body),
+        })
     }
 
     fn coprocess(&mut self) -> Parsed<Body> {
@@ -433,11 +457,15 @@ impl Parser<'_> {
         self.skip_blanks()?;
         let back = self.at;
         // A name comes only before a compound command.
-        if self.peek().is_some_and(begins_name) && self.reserved_word()?.is_none_or(|word| word != "function") {
+        if self.peek().is_some_and(begins_name)
+            && self.reserved_word()?.is_none_or(|word| word != "function")
+        {
             let name = self.name()?;
             self.skip_blanks()?;
             let compound = self.peek() == Some(b'(')
-                || self.reserved_word()?.is_some_and(|word| ["{", "if", "while", "until", "for", "case", "[["].contains(&word));
+                || self.reserved_word()?.is_some_and(|word| {
+                    ["{", "if", "while", "until", "for", "case", "[["].contains(&word)
+                });
             if name.is_empty() || !compound {
                 self.at = back;
             }
@@ -469,7 +497,11 @@ impl Parser<'_> {
                 Some(word) => words.push(word),
                 None => break,
             }
-            if words.len() == 1 && assigns.is_empty() && redirects.is_empty() && self.at_function_parens()? {
+            if words.len() == 1
+                && assigns.is_empty()
+                && redirects.is_empty()
+                && self.at_function_parens()?
+            {
                 return self.function_parens(&words);
             }
         }
@@ -479,7 +511,11 @@ impl Parser<'_> {
         if self.at == start {
             return Err(self.failure("a command is missing"));
         }
-        Ok(Body::Simple { assigns, words, arrays })
+        Ok(Body::Simple {
+            assigns,
+            words,
+            arrays,
+        })
     }
 
     fn at_function_parens(&mut self) -> Parsed<bool> {
@@ -502,9 +538,19 @@ impl Parser<'_> {
         self.function_body(name)
     }
 
+    /// Tells whether a name with such a sign after it may come here. A continued line may hide one.
+    fn name_before(&mut self, sign: impl Fn(u8) -> bool) -> bool {
+        if !self.peek().is_some_and(begins_name) {
+            return false;
+        }
+        let rest = &self.text.as_bytes()[self.at..self.end];
+        let after = rest.iter().find(|byte| !continues_name(**byte));
+        after.is_some_and(|byte| *byte == b'\\' || sign(*byte))
+    }
+
     /// Reads `name=value` and its forms, if one comes here.
     fn assignment(&mut self) -> Parsed<Option<Assign>> {
-        if !self.peek().is_some_and(begins_name) {
+        if !self.name_before(|sign| matches!(sign, b'=' | b'+' | b'[')) {
             return Ok(None);
         }
         let start = self.at;
@@ -528,7 +574,13 @@ impl Parser<'_> {
         }
         self.bump()?;
         let value = self.assigned()?;
-        Ok(Some(Assign { name, subscript, append, value, span: self.span_from(start) }))
+        Ok(Some(Assign {
+            name,
+            subscript,
+            append,
+            value,
+            span: self.span_from(start),
+        }))
     }
 
     fn assigned(&mut self) -> Parsed<Value> {
@@ -558,7 +610,7 @@ impl Parser<'_> {
 
     /// Reads `name=(…)` among the arguments; a scalar there is an ordinary word.
     fn array_argument(&mut self) -> Parsed<Option<Assign>> {
-        if !self.peek().is_some_and(begins_name) {
+        if !self.name_before(|sign| matches!(sign, b'=' | b'+')) {
             return Ok(None);
         }
         let start = self.at;
@@ -566,7 +618,13 @@ impl Parser<'_> {
         let append = self.take("+")?;
         if self.take("=")? && self.peek() == Some(b'(') {
             let value = Value::Array(self.array()?);
-            return Ok(Some(Assign { name, subscript: None, append, value, span: self.span_from(start) }));
+            return Ok(Some(Assign {
+                name,
+                subscript: None,
+                append,
+                value,
+                span: self.span_from(start),
+            }));
         }
         self.at = start;
         Ok(None)
@@ -583,6 +641,12 @@ impl Parser<'_> {
 
     /// Reads one redirection, if one comes here.
     fn redirect(&mut self, redirects: &mut Vec<Redirect>) -> Parsed<bool> {
+        if !self
+            .peek()
+            .is_some_and(|byte| matches!(byte, b'<' | b'>' | b'&' | b'{' | b'0'..=b'9'))
+        {
+            return Ok(false);
+        }
         let start = self.at;
         let descriptor = self.descriptor()?;
         let Some((kind, strip_tabs)) = self.redirect_sign()? else {
@@ -596,13 +660,27 @@ impl Parser<'_> {
         };
         let body = Rc::new(OnceCell::new());
         if kind == RedirectKind::HereDocument {
-            let quoted = self.text.get(from..self.at).unwrap_or_default().contains(['\'', '"', '\\']);
+            let quoted = self
+                .text
+                .get(from..self.at)
+                .unwrap_or_default()
+                .contains(['\'', '"', '\\']);
             let Some(delimiter) = delimiter(&target) else {
                 return Err(self.failure("a here-document's end is not plain"));
             };
-            self.pending.push(Pending { delimiter, quoted, strip_tabs, body: Rc::clone(&body) });
+            self.pending.push(Pending {
+                delimiter,
+                quoted,
+                strip_tabs,
+                body: Rc::clone(&body),
+            });
         }
-        redirects.push(Redirect { kind, target, body, descriptor });
+        redirects.push(Redirect {
+            kind,
+            target,
+            body,
+            descriptor,
+        });
         Ok(true)
     }
 
@@ -663,7 +741,12 @@ impl Parser<'_> {
 /// Returns the text of a word that is one piece of unquoted text.
 pub(super) fn plain_text(word: &Word) -> Option<&str> {
     match word.parts.as_slice() {
-        [Part::Text { text, quoted: false }] => Some(text),
+        [
+            Part::Text {
+                text,
+                quoted: false,
+            },
+        ] => Some(text),
         _ => None,
     }
 }

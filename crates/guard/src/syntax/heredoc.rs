@@ -39,7 +39,11 @@ impl Parser<'_> {
                 return Ok(line_start.min(self.end));
             }
             let line = self.logical_line(!pending.quoted)?;
-            let line = if pending.strip_tabs { line.trim_start_matches('\t') } else { &line };
+            let line = if pending.strip_tabs {
+                line.trim_start_matches('\t')
+            } else {
+                &line
+            };
             if line == pending.delimiter {
                 return Ok(line_start);
             }
@@ -75,9 +79,15 @@ impl Parser<'_> {
 
     fn body(&mut self, pending: &Pending, start: usize, end: usize) -> Parsed<Word> {
         let raw = self.text.get(start..end).unwrap_or_default();
-        let mut word = Word { parts: Vec::new(), span: crate::finding::Span::new(start, end) };
+        let mut word = Word {
+            parts: Vec::new(),
+            span: crate::finding::Span::new(start, end),
+        };
         if pending.quoted || !raw.contains(['$', '`', '\\']) {
-            word.parts.push(Part::Text { text: raw.to_owned(), quoted: true });
+            word.parts.push(Part::Text {
+                text: raw.to_owned(),
+                quoted: true,
+            });
         } else {
             let outer = (self.end, std::mem::take(&mut self.pending));
             (self.at, self.end) = (start, end);

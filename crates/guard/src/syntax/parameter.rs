@@ -25,8 +25,16 @@ impl Parser<'_> {
         if !self.take("}")? {
             return Err(self.failure("a `${` is not closed"));
         }
-        let parameter = Parameter { name, subscript, fetch, operation };
-        Ok(Part::Parameter { parameter: Rc::new(parameter), quoted })
+        let parameter = Parameter {
+            name,
+            subscript,
+            fetch,
+            operation,
+        };
+        Ok(Part::Parameter {
+            parameter: Rc::new(parameter),
+            quoted,
+        })
     }
 
     /// Reads the `#` or `!` that changes what is fetched.
@@ -38,7 +46,8 @@ impl Parser<'_> {
         };
         let next = self.peek_second();
         let named = next.is_some_and(|next| begins_name(next) || next.is_ascii_digit());
-        let special = matches!(next, Some(b'@' | b'*')) || (fetch == Fetch::Length && matches!(next, Some(b'?' | b'!' | b'$')));
+        let special = matches!(next, Some(b'@' | b'*'))
+            || (fetch == Fetch::Length && matches!(next, Some(b'?' | b'!' | b'$')));
         if named || special {
             self.bump()?;
             return Ok(fetch);
@@ -95,7 +104,11 @@ impl Parser<'_> {
             return self.fallback(sign, quoted);
         }
         let from = self.parts(Stop::BraceOrColon, true)?;
-        let length = if self.take(":")? { Some(self.parts(Stop::Brace, true)?) } else { None };
+        let length = if self.take(":")? {
+            Some(self.parts(Stop::Brace, true)?)
+        } else {
+            None
+        };
         Ok(Operation::Slice { from, length })
     }
 
@@ -103,7 +116,10 @@ impl Parser<'_> {
     fn fallback(&mut self, sign: u8, quoted: bool) -> Parsed<Operation> {
         self.bump()?;
         let word = self.parts(Stop::Brace, quoted)?;
-        Ok(Operation::Fallback { sign: char::from(sign), word })
+        Ok(Operation::Fallback {
+            sign: char::from(sign),
+            word,
+        })
     }
 
     fn trim(&mut self, sign: u8) -> Parsed<Operation> {
@@ -127,7 +143,11 @@ impl Parser<'_> {
             self.bump()?;
         }
         let pattern = self.parts(Stop::BraceOrSlash, false)?;
-        let with = if self.take("/")? { self.parts(Stop::Brace, false)? } else { Vec::new() };
+        let with = if self.take("/")? {
+            self.parts(Stop::Brace, false)?
+        } else {
+            Vec::new()
+        };
         Ok(Operation::Replace { pattern, with, all })
     }
 }

@@ -120,7 +120,10 @@ impl<'a> Parser<'a> {
 
     /// Copies the character at the cursor into `text` and steps over it.
     pub(super) fn character(&mut self, text: &mut String) -> Parsed<()> {
-        let character = self.text.get(self.at..self.end).and_then(|rest| rest.chars().next());
+        let character = self
+            .text
+            .get(self.at..self.end)
+            .and_then(|rest| rest.chars().next());
         let Some(character) = character else {
             return Err(self.failure("the text ends here"));
         };
@@ -133,14 +136,17 @@ impl<'a> Parser<'a> {
     /// Copies everything up to the first byte that `ends` into `text` and steps over it.
     pub(super) fn run_of(&mut self, text: &mut String, ends: impl Fn(u8) -> bool) -> Parsed<()> {
         let rest = &self.text.as_bytes()[self.at..self.end];
-        let length = rest.iter().position(|byte| ends(*byte)).unwrap_or(rest.len());
+        let length = rest
+            .iter()
+            .position(|byte| ends(*byte))
+            .unwrap_or(rest.len());
         text.push_str(self.text.get(self.at..self.at + length).unwrap_or_default());
         self.spend(1 + length / 8)?;
         self.at += length;
         Ok(())
     }
 
-    fn spend(&mut self, steps: usize) -> Parsed<()> {
+    pub(super) fn spend(&mut self, steps: usize) -> Parsed<()> {
         self.steps = self.steps.checked_sub(steps).ok_or(Failure {
             at: self.at,
             what: "it is too intricate",
@@ -150,13 +156,21 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn failure(&self, what: &'static str) -> Failure {
-        Failure { at: self.at, what, limit: false }
+        Failure {
+            at: self.at,
+            what,
+            limit: false,
+        }
     }
 
     /// Runs `parse` one level deeper.
     pub(super) fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= MAX_DEPTH {
-            return Err(Failure { at: self.at, what: "it is nested too deep", limit: true });
+            return Err(Failure {
+                at: self.at,
+                what: "it is nested too deep",
+                limit: true,
+            });
         }
         self.depth += 1;
         let parsed = parse(self);
@@ -198,7 +212,11 @@ impl<'a> Parser<'a> {
     /// Steps over a line break and the here-documents that begin after it.
     pub(super) fn line_break(&mut self) -> Parsed<()> {
         self.bump()?;
-        if self.pending.is_empty() { Ok(()) } else { self.here_documents() }
+        if self.pending.is_empty() {
+            Ok(())
+        } else {
+            self.here_documents()
+        }
     }
 
     pub(super) fn span_from(&self, start: usize) -> Span {
@@ -208,7 +226,10 @@ impl<'a> Parser<'a> {
 
 /// Tells whether a byte ends an unquoted word.
 pub(super) fn ends_word(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
+    matches!(
+        byte,
+        b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')'
+    )
 }
 
 /// Tells whether a byte may begin a name.

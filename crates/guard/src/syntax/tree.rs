@@ -14,14 +14,16 @@ pub(crate) struct List {
 /// Pipelines joined by `&&` and `||`, up to a `;`, `&` or line break.
 #[derive(Debug)]
 pub(crate) struct Item {
-    pub(crate) pipelines: Vec<Pipeline>,
+    pub(crate) first: Pipeline,
+    pub(crate) rest: Vec<Pipeline>,
     pub(crate) background: bool,
 }
 
 /// Commands joined by pipes.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
-    pub(crate) commands: Vec<Command>,
+    pub(crate) first: Command,
+    pub(crate) rest: Vec<Command>,
 }
 
 /// One command with its redirections.
@@ -129,11 +131,25 @@ pub(crate) struct Word {
 #[derive(Debug, Clone)]
 pub(crate) enum Part {
     /// Text with its quotes and escapes undone.
-    Text { text: String, quoted: bool },
-    Parameter { parameter: Rc<Parameter>, quoted: bool },
-    Substitution { list: Rc<List>, quoted: bool },
-    Process { list: Rc<List>, direction: Direction },
-    Arithmetic { parts: Rc<Vec<Part>> },
+    Text {
+        text: String,
+        quoted: bool,
+    },
+    Parameter {
+        parameter: Rc<Parameter>,
+        quoted: bool,
+    },
+    Substitution {
+        list: Rc<List>,
+        quoted: bool,
+    },
+    Process {
+        list: Rc<List>,
+        direction: Direction,
+    },
+    Arithmetic {
+        parts: Rc<Vec<Part>>,
+    },
 }
 
 /// Which end of a process substitution the command holds.
@@ -166,11 +182,27 @@ pub(crate) enum Fetch {
 pub(crate) enum Operation {
     None,
     /// `-`, `=`, `?` or `+`.
-    Fallback { sign: char, word: Vec<Part> },
-    TrimStart { pattern: Vec<Part>, longest: bool },
-    TrimEnd { pattern: Vec<Part>, longest: bool },
-    Replace { pattern: Vec<Part>, with: Vec<Part>, all: bool },
-    Slice { from: Vec<Part>, length: Option<Vec<Part>> },
+    Fallback {
+        sign: char,
+        word: Vec<Part>,
+    },
+    TrimStart {
+        pattern: Vec<Part>,
+        longest: bool,
+    },
+    TrimEnd {
+        pattern: Vec<Part>,
+        longest: bool,
+    },
+    Replace {
+        pattern: Vec<Part>,
+        with: Vec<Part>,
+        all: bool,
+    },
+    Slice {
+        from: Vec<Part>,
+        length: Option<Vec<Part>>,
+    },
     /// `^`, `^^`, `,`, `,,` or `@X`, whose result is not worked out.
     Other(Vec<Part>),
     /// `${!prefix*}`.

@@ -53,7 +53,10 @@ impl Collector {
     fn flush(&mut self) {
         if !self.text.is_empty() {
             let text = std::mem::take(&mut self.text);
-            self.parts.push(Part::Text { text, quoted: self.quoted });
+            self.parts.push(Part::Text {
+                text,
+                quoted: self.quoted,
+            });
         }
     }
 
@@ -76,17 +79,56 @@ impl Parser<'_> {
     }
 
     pub(super) fn word_until(&mut self, stop: Stop) -> Parsed<Option<Word>> {
-        self.peek();
+        let Some(first) = self.peek() else {
+            return Ok(None);
+        };
         let start = self.at;
+        if stop == Stop::Blank {
+            if ends_word(first) && !matches!(first, b'<' | b'>') {
+                return Ok(None);
+            }
+            if let Some(word) = self.plain_word()? {
+                return Ok(Some(word));
+            }
+        }
         let parts = self.parts(stop, false)?;
         let span = self.span_from(start);
         Ok((self.at > start).then_some(Word { parts, span }))
     }
 
+    /// Reads a word that means nothing but itself: most are such.
+    fn plain_word(&mut self) -> Parsed<Option<Word>> {
+        let rest = &self.text.as_bytes()[self.at..self.end];
+        let length = rest
+            .iter()
+            .position(|byte| !plain_byte(*byte))
+            .unwrap_or(rest.len());
+        let ends = rest
+            .get(length)
+            .is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b')'));
+        if length == 0 || !ends {
+            return Ok(None);
+        }
+        let start = self.at;
+        self.spend(1 + length / 8)?;
+        self.at += length;
+        let text = self.text.get(start..self.at).unwrap_or_default().to_owned();
+        Ok(Some(Word {
+            parts: vec![Part::Text {
+                text,
+                quoted: false,
+            }],
+            span: self.span_from(start),
+        }))
+    }
+
     /// Reads parts up to `stop`, which is not consumed. `quoted` is the inside of double quotes.
     pub(super) fn parts(&mut self, stop: Stop, quoted: bool) -> Parsed<Vec<Part>> {
         self.deeper(|parser| {
-            let mut collected = Collector { quoted, ..Collector::default() };
+            let mut collected = Collector {
+                quoted,
+                ..Collector::default()
+            };
             let mut nesting = 0_u32;
             while let Some(byte) = parser.peek() {
                 if parser.stops(stop, byte, nesting)? {
@@ -147,17 +189,24 @@ impl Parser<'_> {
             b'\\' => self.escape(stop, quoted, into),
             // Expressions are read like double quotes, but their quotes are removed.
             b'\'' if !quoted => self.single_quotes(into),
-            b'"' if !quoted || matches!(stop, Stop::Brace | Stop::BraceOrSlash | Stop::Arithmetic) => {
+            b'"' if !quoted
+                || matches!(stop, Stop::Brace | Stop::BraceOrSlash | Stop::Arithmetic) =>
+            {
                 self.double_quotes(into)
             }
             b'`' => self.backquotes(quoted, into),
             b'$' => self.dollar(quoted, into),
             b'<' | b'>' if stop == Stop::Blank && !quoted => self.process(byte, into),
-            b'?' | b'*' | b'+' | b'@' | b'!' if !quoted && self.begins_pattern(stop) => self.pattern(into),
-            _ if quoted && matches!(stop, Stop::Quote | Stop::End) && byte != b'"' => {
-                self.run_of(into.switch(true), |byte| matches!(byte, b'"' | b'$' | b'`' | b'\\'))
+            b'?' | b'*' | b'+' | b'@' | b'!' if !quoted && self.begins_pattern(stop) => {
+                self.pattern(into)
             }
-            _ if stop == Stop::Blank && !quoted && plain_byte(byte) => self.run_of(into.switch(false), |byte| !plain_byte(byte)),
+            _ if quoted && matches!(stop, Stop::Quote | Stop::End) && byte != b'"' => self
+                .run_of(into.switch(true), |byte| {
+                    matches!(byte, b'"' | b'$' | b'`' | b'\\')
+                }),
+            _ if stop == Stop::Blank && !quoted && plain_byte(byte) => {
+                self.run_of(into.switch(false), |byte| !plain_byte(byte))
+            }
             _ => self.character(into.switch(quoted)),
         }
     }
@@ -169,7 +218,8 @@ impl Parser<'_> {
             into.switch(quoted).push('\\');
             return Ok(());
         };
-        let brace = next == b'}' && matches!(stop, Stop::Brace | Stop::BraceOrSlash | Stop::BraceOrColon);
+        let brace =
+            next == b'}' && matches!(stop, Stop::Brace | Stop::BraceOrSlash | Stop::BraceOrColon);
         if quoted && !brace && !matches!(next, b'$' | b'`' | b'"' | b'\\') {
             into.switch(true).push('\\');
             return Ok(());
@@ -237,7 +287,8 @@ impl Parser<'_> {
                 Some(b'`') => break,
                 Some(b'\\') => {
                     let next = self.raw(1);
-                    let removed = matches!(next, Some(b'\\' | b'`' | b'$')) || (quoted && next == Some(b'"'));
+                    let removed =
+                        matches!(next, Some(b'\\' | b'`' | b'$')) || (quoted && next == Some(b'"'));
                     if removed {
                         self.bump()?;
                     } else {
@@ -256,7 +307,10 @@ impl Parser<'_> {
             failure.at = open;
             return Err(failure);
         }
-        into.push(Part::Substitution { list: Rc::new(list), quoted });
+        into.push(Part::Substitution {
+            list: Rc::new(list),
+            quoted,
+        });
         Ok(())
     }
 
@@ -271,8 +325,15 @@ impl Parser<'_> {
         self.peek();
         self.bump()?;
         let list = self.list_until(")")?;
-        let direction = if byte == b'<' { Direction::From } else { Direction::Into };
-        into.push(Part::Process { list: Rc::new(list), direction });
+        let direction = if byte == b'<' {
+            Direction::From
+        } else {
+            Direction::Into
+        };
+        into.push(Part::Process {
+            list: Rc::new(list),
+            direction,
+        });
         Ok(())
     }
 
@@ -292,7 +353,10 @@ impl Parser<'_> {
     }
 
     fn begins_pattern(&mut self, stop: Stop) -> bool {
-        let place = matches!(stop, Stop::Blank | Stop::Pattern | Stop::Brace | Stop::BraceOrSlash);
+        let place = matches!(
+            stop,
+            Stop::Blank | Stop::Pattern | Stop::Brace | Stop::BraceOrSlash
+        );
         place && self.peek_second() == Some(b'(')
     }
 
@@ -338,7 +402,9 @@ impl Parser<'_> {
                 if !self.take("]")? {
                     return Err(self.failure("an expression is not closed"));
                 }
-                into.push(Part::Arithmetic { parts: Rc::new(parts) });
+                into.push(Part::Arithmetic {
+                    parts: Rc::new(parts),
+                });
                 Ok(())
             }
             Some(b'{') => {
@@ -391,7 +457,9 @@ impl Parser<'_> {
                     self.bump()?;
                     self.peek();
                     self.bump()?;
-                    into.push(Part::Arithmetic { parts: Rc::new(parts) });
+                    into.push(Part::Arithmetic {
+                        parts: Rc::new(parts),
+                    });
                     return Ok(());
                 }
                 Err(failure) if failure.limit => return Err(failure),
@@ -402,14 +470,20 @@ impl Parser<'_> {
             }
         }
         let list = self.list_until(")")?;
-        into.push(Part::Substitution { list: Rc::new(list), quoted });
+        into.push(Part::Substitution {
+            list: Rc::new(list),
+            quoted,
+        });
         Ok(())
     }
 
     /// Parses a function substitution `${ …; }`; the cursor is behind the brace.
     pub(super) fn function_substitution(&mut self, quoted: bool) -> Parsed<Part> {
         let list = self.list_until("}")?;
-        Ok(Part::Substitution { list: Rc::new(list), quoted })
+        Ok(Part::Substitution {
+            list: Rc::new(list),
+            quoted,
+        })
     }
 
     /// Reads `'…'` after a dollar sign; the cursor is at the quote.
@@ -441,7 +515,11 @@ impl Parser<'_> {
 
 /// Tells whether a byte means nothing but itself in an unquoted word.
 fn plain_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b':' | b'=' | b',' | b'%' | b'{' | b'}' | b'~' | b'#')
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'-' | b'_' | b'.' | b'/' | b':' | b'=' | b',' | b'%' | b'{' | b'}' | b'~' | b'#'
+        )
 }
 
 fn plain(name: String, quoted: bool) -> Part {
@@ -451,5 +529,8 @@ fn plain(name: String, quoted: bool) -> Part {
         fetch: Fetch::Value,
         operation: Operation::None,
     };
-    Part::Parameter { parameter: Rc::new(parameter), quoted }
+    Part::Parameter {
+        parameter: Rc::new(parameter),
+        quoted,
+    }
 }

@@ -6,7 +6,10 @@ use super::{Handler, Table};
 use crate::finding::Target;
 use crate::run::{Call, Run, Stream};
 
-pub(super) const TABLE: Table = &[(&["awk", "gawk", "mawk", "nawk", "original-awk", "goawk"], awk as Handler)];
+pub(super) const TABLE: Table = &[(
+    &["awk", "gawk", "mawk", "nawk", "original-awk", "goawk"],
+    awk as Handler,
+)];
 
 /// One piece of a program that matters here.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,24 +23,48 @@ enum Token {
 }
 
 fn awk(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("FvfieElE", &["file", "assign", "field-separator", "source", "include", "exec", "load"]).stopping());
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new(
+            "FvfieElE",
+            &[
+                "file",
+                "assign",
+                "field-separator",
+                "source",
+                "include",
+                "exec",
+                "load",
+            ],
+        )
+        .stopping(),
+    );
     if options.asks_for_help() {
         return Stream::unknown();
     }
-    let mut programs: Vec<&str> = options.values("e", "source").map(|(text, _)| text).collect();
+    let mut programs: Vec<&str> = options
+        .values("e", "source")
+        .map(|(text, _)| text)
+        .collect();
     let mut files = &options.operands[..];
     for (file, at) in options.values("fE", "file") {
         run.executes_file(file, Kind::Interpreter, call.span_of(at));
     }
     let from_file = options.values("fE", "file").next().is_some();
-    if programs.is_empty() && !from_file && let Some((first, rest)) = options.operands.split_first() {
+    if programs.is_empty()
+        && !from_file
+        && let Some((first, rest)) = options.operands.split_first()
+    {
         programs.push(first.text);
         files = rest;
     }
     for program in programs {
         judge(run, call, program);
     }
-    if options.values("i", "include").any(|(name, _)| name.contains("inplace")) {
+    if options
+        .values("i", "include")
+        .any(|(name, _)| name.contains("inplace"))
+    {
         for file in files {
             run.writes_to(file.text, false, call.span_of(file.at));
         }
@@ -53,14 +80,20 @@ fn judge(run: &mut Run<'_>, call: &Call<'_>, program: &str) {
         match token {
             Token::Name(name) if name == "system" && next == Some(&Token::Sign('(')) => {
                 run.report("tool-runs-command", call.span, Target::None, "awk system()");
-                if let (Some(Token::Text(command)), Some(Token::Sign(')'))) = (tokens.get(at + 2), tokens.get(at + 3)) {
+                if let (Some(Token::Text(command)), Some(Token::Sign(')'))) =
+                    (tokens.get(at + 2), tokens.get(at + 3))
+                {
                     let command = command.clone();
                     run.subshell(|run| run.script(&command, call.span));
                 }
             }
             Token::Pipe => {
                 let from = at.checked_sub(1).and_then(|before| tokens.get(before));
-                let command = if matches!(next, Some(Token::Name(name)) if name == "getline") { from } else { next };
+                let command = if matches!(next, Some(Token::Name(name)) if name == "getline") {
+                    from
+                } else {
+                    next
+                };
                 run.report("tool-runs-command", call.span, Target::None, "awk pipe");
                 if let Some(Token::Text(command)) = command {
                     let command = command.clone();
@@ -86,7 +119,9 @@ fn tokens(program: &str) -> Vec<Token> {
         rest = match character {
             '"' => {
                 let (text, after) = string(after);
-                tokens.push(Token::Text(crate::text::unescape(&text, crate::text::Escapes::Echo).0));
+                tokens.push(Token::Text(
+                    crate::text::unescape(&text, crate::text::Escapes::Echo).0,
+                ));
                 after
             }
             '#' => &rest[rest.find('\n').unwrap_or(rest.len())..],
@@ -104,11 +139,17 @@ fn tokens(program: &str) -> Vec<Token> {
             }
             '>' => {
                 let appended = after.strip_prefix('>').unwrap_or(after);
-                tokens.push(if after.starts_with('=') { Token::Sign('=') } else { Token::Output });
+                tokens.push(if after.starts_with('=') {
+                    Token::Sign('=')
+                } else {
+                    Token::Output
+                });
                 appended
             }
             _ if character.is_alphabetic() || character == '_' => {
-                let end = rest.find(|next: char| !next.is_alphanumeric() && next != '_').unwrap_or(rest.len());
+                let end = rest
+                    .find(|next: char| !next.is_alphanumeric() && next != '_')
+                    .unwrap_or(rest.len());
                 tokens.push(Token::Name(rest[..end].to_owned()));
                 &rest[end..]
             }
@@ -129,7 +170,9 @@ fn tokens(program: &str) -> Vec<Token> {
 fn begins_regex(before: Option<&Token>) -> bool {
     match before {
         None | Some(Token::Pipe | Token::Output) => true,
-        Some(Token::Sign(sign)) => !matches!(sign, ')' | ']') && !sign.is_ascii_digit() && *sign != '$',
+        Some(Token::Sign(sign)) => {
+            !matches!(sign, ')' | ']') && !sign.is_ascii_digit() && *sign != '$'
+        }
         Some(Token::Name(name)) => matches!(name.as_str(), "print" | "return" | "in"),
         Some(Token::Text(_) | Token::Other) => false,
     }

@@ -11,7 +11,10 @@ use crate::text::{STAR, UNKNOWN, uncertain};
 pub(super) const TABLE: Table = &[
     (&["cd", "pushd", "chdir"], cd as Handler),
     (&["popd"], popd),
-    (&["export", "declare", "typeset", "local", "readonly"], declare),
+    (
+        &["export", "declare", "typeset", "local", "readonly"],
+        declare,
+    ),
     (&["alias"], alias),
     (&["shopt"], shopt),
     (&["set"], set),
@@ -24,7 +27,12 @@ pub(super) const TABLE: Table = &[
     (&["history", "fc"], history),
     (&["compgen", "complete"], compgen),
     (&["enable"], enable),
-    (&["true", ":", "false", "exit", "return", "break", "continue", "wait", "sleep"], silent),
+    (
+        &[
+            "true", ":", "false", "exit", "return", "break", "continue", "wait", "sleep",
+        ],
+        silent,
+    ),
 ];
 
 fn silent(_: &mut Run<'_>, _: &Call<'_>) -> Stream {
@@ -32,7 +40,10 @@ fn silent(_: &mut Run<'_>, _: &Call<'_>) -> Stream {
 }
 
 fn cd(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let operands: Vec<&str> = call.texts().filter(|text| !matches!(*text, "-L" | "-P" | "-e" | "-@" | "--" | "-n")).collect();
+    let operands: Vec<&str> = call
+        .texts()
+        .filter(|text| !matches!(*text, "-L" | "-P" | "-e" | "-@" | "--" | "-n"))
+        .collect();
     let directory = match operands.first() {
         None => run.home.clone(),
         Some(&"-") => {
@@ -71,7 +82,11 @@ fn declare(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         let append = name.ends_with('+');
         let name = name.trim_end_matches('+');
         run.expanded_again_in_brackets(name);
-        let value = if append { run.state.scalar(name).unwrap_or_default().to_owned() + value } else { value.to_owned() };
+        let value = if append {
+            run.state.scalar(name).unwrap_or_default().to_owned() + value
+        } else {
+            value.to_owned()
+        };
         if !name.is_empty() && !name.starts_with('-') {
             run.environment(name, &value, argument.span);
             run.assign(name, value);
@@ -114,13 +129,21 @@ fn set(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             }
             "+o" | "-o" => {
                 let off = argument.text == "+o";
-                if arguments.next().is_some_and(|name| off && name.text == "history") {
+                if arguments
+                    .next()
+                    .is_some_and(|name| off && name.text == "history")
+                {
                     run.report("history-off", call.span, Target::None, "");
                 }
             }
             option if option.len() > 1 && option.starts_with(['-', '+']) => {}
             _ => {
-                parameters = Some(std::iter::once(argument).chain(arguments).map(|argument| argument.text.clone()).collect::<Vec<_>>());
+                parameters = Some(
+                    std::iter::once(argument)
+                        .chain(arguments)
+                        .map(|argument| argument.text.clone())
+                        .collect::<Vec<_>>(),
+                );
                 break;
             }
         }
@@ -132,16 +155,31 @@ fn set(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 }
 
 fn shift(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let count: usize = call.texts().next().map_or(Some(1), |text| text.parse().ok()).unwrap_or(1);
-    run.state.positional = run.state.positional.take().map(|items| Rc::new(items.iter().skip(count).cloned().collect()));
+    let count: usize = call
+        .texts()
+        .next()
+        .map_or(Some(1), |text| text.parse().ok())
+        .unwrap_or(1);
+    run.state.positional = run
+        .state
+        .positional
+        .take()
+        .map(|items| Rc::new(items.iter().skip(count).cloned().collect()));
     Stream::silent()
 }
 
 /// Takes a line off the input and puts its words into variables.
 fn read(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let options = Options::parse(call.arguments, Grammar::new("adinNptu", &[]).stopping());
-    let delimiter = options.value("d", "").and_then(|text| text.chars().next()).unwrap_or('\n');
-    let delimiter = if options.value("d", "") == Some("") { '\0' } else { delimiter };
+    let delimiter = options
+        .value("d", "")
+        .and_then(|text| text.chars().next())
+        .unwrap_or('\n');
+    let delimiter = if options.value("d", "") == Some("") {
+        '\0'
+    } else {
+        delimiter
+    };
     let line = run.stdin.as_mut().and_then(|stream| {
         let text = stream.text.as_mut()?;
         let (line, rest) = match text.split_once(delimiter) {
@@ -153,21 +191,32 @@ fn read(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     });
     let separators = run.state.scalar("IFS").unwrap_or(" \t\n").to_owned();
     if let Some(array) = options.value("a", "") {
-        let items = line.as_deref().map_or_else(|| vec![UNKNOWN.to_string()], |line| words(line, &separators));
+        let items = line.as_deref().map_or_else(
+            || vec![UNKNOWN.to_string()],
+            |line| words(line, &separators),
+        );
         run.state.set(array, Variable::Array(items));
         return Stream::silent();
     }
     let names: Vec<&str> = options.texts().collect();
-    let names = if names.is_empty() { vec!["REPLY"] } else { names };
+    let names = if names.is_empty() {
+        vec!["REPLY"]
+    } else {
+        names
+    };
     let mut rest = line;
     for (index, name) in names.iter().enumerate() {
         run.expanded_again_in_brackets(name);
         let value = match (&rest, index + 1 == names.len()) {
             (None, _) => UNKNOWN.to_string(),
-            (Some(line), true) => line.trim_matches(|character| separators.contains(character)).to_owned(),
+            (Some(line), true) => line
+                .trim_matches(|character| separators.contains(character))
+                .to_owned(),
             (Some(line), false) => {
                 let trimmed = line.trim_start_matches(|character| separators.contains(character));
-                let (first, after) = trimmed.split_once(|character| separators.contains(character)).unwrap_or((trimmed, ""));
+                let (first, after) = trimmed
+                    .split_once(|character| separators.contains(character))
+                    .unwrap_or((trimmed, ""));
                 let (first, after) = (first.to_owned(), after.to_owned());
                 rest = Some(after);
                 first
@@ -179,7 +228,10 @@ fn read(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 }
 
 fn words(line: &str, separators: &str) -> Vec<String> {
-    line.split(|character| separators.contains(character)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    line.split(|character| separators.contains(character))
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn mapfile(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
@@ -198,7 +250,11 @@ fn mapfile(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 fn unset(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     for argument in call.arguments {
-        if matches!(argument.text.as_str(), "HISTFILE" | "HISTSIZE" | "HISTFILESIZE" | "PROMPT_COMMAND" | "SHELLOPTS") && argument.text.starts_with("HIST") {
+        if matches!(
+            argument.text.as_str(),
+            "HISTFILE" | "HISTSIZE" | "HISTFILESIZE" | "PROMPT_COMMAND" | "SHELLOPTS"
+        ) && argument.text.starts_with("HIST")
+        {
             run.report("history-off", argument.span, Target::None, &argument.text);
         }
         run.expanded_again_in_brackets(&argument.text);
@@ -254,23 +310,118 @@ fn enable(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 /// Variables that make a program load or run what they name.
 const INJECTING: &[&str] = &[
-    "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "DYLD_FORCE_FLAT_NAMESPACE", "BASH_ENV", "PROMPT_COMMAND", "PERL5OPT", "PERL5DB",
-    "PYTHONSTARTUP", "PYTHONHOME", "RUBYOPT", "GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR",
-    "GIT_ASKPASS", "SSH_ASKPASS", "SUDO_ASKPASS", "GCONV_PATH", "LESSOPEN", "LESSCLOSE", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "TAR_OPTIONS",
-    "BASH_FUNC_ls%%", "ENV", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "OPENSSL_CONF", "OPENSSL_ENGINES",
-    "PHP_INI_SCAN_DIR", "PHPRC", "NODE_REPL_EXTERNAL_MODULE", "ELECTRON_RUN_AS_NODE", "GTK_MODULES", "QT_PLUGIN_PATH", "MAIL_CHECK_COMMAND", "PYTHONBREAKPOINT",
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "DYLD_INSERT_LIBRARIES",
+    "DYLD_FORCE_FLAT_NAMESPACE",
+    "BASH_ENV",
+    "PROMPT_COMMAND",
+    "PERL5OPT",
+    "PERL5DB",
+    "PYTHONSTARTUP",
+    "PYTHONHOME",
+    "RUBYOPT",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PROXY_COMMAND",
+    "GIT_EXEC_PATH",
+    "GIT_TEMPLATE_DIR",
+    "GIT_ASKPASS",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "GCONV_PATH",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "RUSTC_WRAPPER",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "TAR_OPTIONS",
+    "BASH_FUNC_ls%%",
+    "ENV",
+    "JAVA_TOOL_OPTIONS",
+    "_JAVA_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "PHP_INI_SCAN_DIR",
+    "PHPRC",
+    "NODE_REPL_EXTERNAL_MODULE",
+    "ELECTRON_RUN_AS_NODE",
+    "GTK_MODULES",
+    "QT_PLUGIN_PATH",
+    "MAIL_CHECK_COMMAND",
+    "PYTHONBREAKPOINT",
 ];
 
 /// Variables whose value is itself a command.
 const COMMANDS: &[&str] = &[
-    "GIT_SSH_COMMAND", "GIT_SSH", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "EDITOR", "VISUAL", "FCEDIT", "SUDO_EDITOR", "PAGER", "MANPAGER",
-    "SYSTEMD_PAGER", "BROWSER", "RSYNC_RSH", "CVS_RSH", "SVN_SSH", "HG_EDITOR", "KUBE_EDITOR", "AWS_PAGER", "BAT_PAGER", "DELTA_PAGER", "PSQL_PAGER", "PSQL_EDITOR", "MERGE_TOOL",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_PAGER",
+    "EDITOR",
+    "VISUAL",
+    "FCEDIT",
+    "SUDO_EDITOR",
+    "PAGER",
+    "MANPAGER",
+    "SYSTEMD_PAGER",
+    "BROWSER",
+    "RSYNC_RSH",
+    "CVS_RSH",
+    "SVN_SSH",
+    "HG_EDITOR",
+    "KUBE_EDITOR",
+    "AWS_PAGER",
+    "BAT_PAGER",
+    "DELTA_PAGER",
+    "PSQL_PAGER",
+    "PSQL_EDITOR",
+    "MERGE_TOOL",
 ];
 
 /// Programs that are fine as a pager, editor or remote shell.
 const ORDINARY: &[&str] = &[
-    "cat", "less", "more", "most", "bat", "delta", "vim", "vi", "nvim", "nano", "emacs", "emacsclient", "code", "subl", "true", ":", "ssh", "head", "micro", "hx", "helix",
-    "echo", "diff-so-fancy", "open", "xdg-open", "firefox", "false", "ed", "pspg", "vimdiff", "meld", "kak", "joe", "gedit", "kate", "lv", "tail", "w3m", "lynx", "",
+    "cat",
+    "less",
+    "more",
+    "most",
+    "bat",
+    "delta",
+    "vim",
+    "vi",
+    "nvim",
+    "nano",
+    "emacs",
+    "emacsclient",
+    "code",
+    "subl",
+    "true",
+    ":",
+    "ssh",
+    "head",
+    "micro",
+    "hx",
+    "helix",
+    "echo",
+    "diff-so-fancy",
+    "open",
+    "xdg-open",
+    "firefox",
+    "false",
+    "ed",
+    "pspg",
+    "vimdiff",
+    "meld",
+    "kak",
+    "joe",
+    "gedit",
+    "kate",
+    "lv",
+    "tail",
+    "w3m",
+    "lynx",
+    "",
 ];
 
 impl Run<'_> {
@@ -281,27 +432,63 @@ impl Run<'_> {
             "HISTFILE" if value.is_empty() || value == "/dev/null" => "history-off",
             "HISTSIZE" | "HISTFILESIZE" if value == "0" => "history-off",
             "HISTIGNORE" if value == "*" => "history-off",
-            "NODE_OPTIONS" if !["-r", "--require", "--import", "--loader", "--experimental-loader", "--inspect"].iter().any(|option| value.contains(option)) => return,
+            "NODE_OPTIONS"
+                if ![
+                    "-r",
+                    "--require",
+                    "--import",
+                    "--loader",
+                    "--experimental-loader",
+                    "--inspect",
+                ]
+                .iter()
+                .any(|option| value.contains(option)) =>
+            {
+                return;
+            }
             "NODE_OPTIONS" => "environment-injection",
-            "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS" | "JDK_JAVA_OPTIONS" if !value.contains("-javaagent") && !value.contains("-agent") && !value.contains("OnError") && !value.contains("OnOutOfMemory") => return,
-            "PS4" | "PS1" | "PS0" | "PS2" if !value.contains("$(") && !value.contains('`') => return,
+            "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS" | "JDK_JAVA_OPTIONS"
+                if !value.contains("-javaagent")
+                    && !value.contains("-agent")
+                    && !value.contains("OnError")
+                    && !value.contains("OnOutOfMemory") =>
+            {
+                return;
+            }
+            "PS4" | "PS1" | "PS0" | "PS2" if !value.contains("$(") && !value.contains('`') => {
+                return;
+            }
             "PS4" | "PS1" | "PS0" | "PS2" => "environment-injection",
             "ENV" if !value.contains(['/', UNKNOWN]) => return,
             "LD_LIBRARY_PATH" | "PATH" => {
                 let first = value.split(':').next().unwrap_or_default();
-                let planted = matches!(first, "" | ".") || self.paths().target_of(first) == Target::Temp && !uncertain(first);
+                let planted = matches!(first, "" | ".")
+                    || self.paths().target_of(first) == Target::Temp && !uncertain(first);
                 if !planted || value.is_empty() {
                     return;
                 }
                 "environment-injection"
             }
-            _ if name.starts_with("GIT_CONFIG_") && !name.ends_with("NOSYSTEM") && !value.starts_with("/dev/null") => "environment-injection",
+            _ if name.starts_with("GIT_CONFIG_")
+                && !name.ends_with("NOSYSTEM")
+                && !value.starts_with("/dev/null") =>
+            {
+                "environment-injection"
+            }
             _ if name.starts_with("BASH_FUNC_") => "environment-injection",
             _ if INJECTING.contains(&name) => "environment-injection",
             _ if COMMANDS.contains(&name) => {
                 let mut words = value.split_whitespace();
-                let program = words.next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
-                let plain = ORDINARY.contains(&program) && !value.contains([';', '|', '`', '$', '>', '!']) && !value.contains("ProxyCommand") && !value.contains("LocalCommand");
+                let program = words
+                    .next()
+                    .unwrap_or_default()
+                    .rsplit('/')
+                    .next()
+                    .unwrap_or_default();
+                let plain = ORDINARY.contains(&program)
+                    && !value.contains([';', '|', '`', '$', '>', '!'])
+                    && !value.contains("ProxyCommand")
+                    && !value.contains("LocalCommand");
                 if plain {
                     return;
                 }

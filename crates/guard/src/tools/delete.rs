@@ -7,7 +7,19 @@ use crate::run::{Call, Run, Stream};
 
 pub(super) const TABLE: Table = &[
     (&["rm", "srm", "safe-rm"], rm as Handler),
-    (&["rimraf", "del-cli", "trash", "trash-put", "del", "rmrf", "rip", "rm-improved"], always_recursive),
+    (
+        &[
+            "rimraf",
+            "del-cli",
+            "trash",
+            "trash-put",
+            "del",
+            "rmrf",
+            "rip",
+            "rm-improved",
+        ],
+        always_recursive,
+    ),
     (&["unlink", "rmdir"], unlink),
     (&["shred", "wipe", "scrub"], shred),
     (&["truncate"], truncate),
@@ -39,13 +51,21 @@ fn always_recursive(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 fn unlink(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let options = Options::parse(call.arguments, Grammar::PLAIN);
     for operand in options.operands.iter().filter(|_| !options.asks_for_help()) {
-        run.deletes(operand.text, false, call.bulk && call.name == "unlink", call.span_of(operand.at));
+        run.deletes(
+            operand.text,
+            false,
+            call.bulk && call.name == "unlink",
+            call.span_of(operand.at),
+        );
     }
     Stream::silent()
 }
 
 fn shred(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("ns", &["iterations", "size", "random-source"]));
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new("ns", &["iterations", "size", "random-source"]),
+    );
     if options.asks_for_help() {
         return Stream::unknown();
     }

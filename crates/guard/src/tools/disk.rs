@@ -9,16 +9,64 @@ use crate::text::UNKNOWN;
 
 pub(super) const TABLE: Table = &[
     (
-        &["mkfs", "mke2fs", "mkswap", "mkdosfs", "mkntfs", "newfs", "mkreiserfs", "mkfs.ext2", "mkfs.ext3", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "mkfs.vfat", "mkfs.fat", "mkfs.msdos", "mkfs.exfat", "mkfs.ntfs", "mkfs.f2fs", "mkfs.jfs", "mkfs.reiserfs", "mkfs.minix", "mkfs.cramfs", "mkfs.bfs", "mkfs.nilfs2", "mkfs.udf", "mkfs.erofs", "newfs_apfs", "newfs_hfs", "newfs_msdos", "bcachefs", "mkfs.bcachefs", "mkexfatfs", "mkudffs"],
+        &[
+            "mkfs",
+            "mke2fs",
+            "mkswap",
+            "mkdosfs",
+            "mkntfs",
+            "newfs",
+            "mkreiserfs",
+            "mkfs.ext2",
+            "mkfs.ext3",
+            "mkfs.ext4",
+            "mkfs.xfs",
+            "mkfs.btrfs",
+            "mkfs.vfat",
+            "mkfs.fat",
+            "mkfs.msdos",
+            "mkfs.exfat",
+            "mkfs.ntfs",
+            "mkfs.f2fs",
+            "mkfs.jfs",
+            "mkfs.reiserfs",
+            "mkfs.minix",
+            "mkfs.cramfs",
+            "mkfs.bfs",
+            "mkfs.nilfs2",
+            "mkfs.udf",
+            "mkfs.erofs",
+            "newfs_apfs",
+            "newfs_hfs",
+            "newfs_msdos",
+            "bcachefs",
+            "mkfs.bcachefs",
+            "mkexfatfs",
+            "mkudffs",
+        ],
         format as Handler,
     ),
     (&["wipefs"], wipefs),
-    (&["blkdiscard", "blkzone", "sg_format", "sg_sanitize", "sg_write_same"], always),
+    (
+        &[
+            "blkdiscard",
+            "blkzone",
+            "sg_format",
+            "sg_sanitize",
+            "sg_write_same",
+        ],
+        always,
+    ),
     (&["cryptsetup"], cryptsetup),
     (&["nvme"], nvme),
     (&["diskutil"], diskutil),
     (&["hdparm"], hdparm),
-    (&["fdisk", "gdisk", "cfdisk", "sfdisk", "sgdisk", "parted", "gpart", "cgdisk"], partition),
+    (
+        &[
+            "fdisk", "gdisk", "cfdisk", "sfdisk", "sgdisk", "parted", "gpart", "cgdisk",
+        ],
+        partition,
+    ),
     (&["badblocks"], badblocks),
 ];
 
@@ -29,7 +77,9 @@ fn on_disks(run: &mut Run<'_>, call: &Call<'_>, options: &Options<'_>, rule: &'s
         let span = call.span_of(operand.at);
         if paths::disk(&path) {
             run.report(rule, span, Target::Device, operand.text);
-        } else if path.starts_with("/dev/") && !path.starts_with("/dev/null") || operand.text.contains(UNKNOWN) {
+        } else if path.starts_with("/dev/") && !path.starts_with("/dev/null")
+            || operand.text.contains(UNKNOWN)
+        {
             run.report("perhaps-disk", span, Target::Device, operand.text);
         }
     }
@@ -38,13 +88,26 @@ fn on_disks(run: &mut Run<'_>, call: &Call<'_>, options: &Options<'_>, rule: &'s
 fn format(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     // `-F` is a number for FAT and stands alone for the others.
     let fat = call.name.contains("fat") || call.name.contains("dos");
-    let letters = if fat { "tnLUObCdEFgGiIJmNoRsSTvz" } else { "tLUObCdEgGiIJmNoRsSTz" };
-    let options = Options::parse(call.arguments, Grammar::new(letters, &["type", "label", "uuid"]));
-    if options.asks_for_help() || options.short("V") || (options.short("n") && (call.name.starts_with("mkfs.ext") || call.name == "mke2fs")) {
+    let letters = if fat {
+        "tnLUObCdEFgGiIJmNoRsSTvz"
+    } else {
+        "tLUObCdEgGiIJmNoRsSTz"
+    };
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new(letters, &["type", "label", "uuid"]),
+    );
+    if options.asks_for_help()
+        || options.short("V")
+        || (options.short("n") && (call.name.starts_with("mkfs.ext") || call.name == "mke2fs"))
+    {
         return Stream::unknown();
     }
     // An option that takes no value here may have swallowed the disk.
-    let values = options.flags.iter().filter_map(|flag| flag.value.map(|value| (value, flag.at)));
+    let values = options
+        .flags
+        .iter()
+        .filter_map(|flag| flag.value.map(|value| (value, flag.at)));
     for (value, at) in values.filter(|(value, _)| paths::disk(value)) {
         run.report("format-disk", call.span_of(at), Target::Device, value);
     }
@@ -53,7 +116,10 @@ fn format(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 }
 
 fn wipefs(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("otO", &["offset", "types", "output", "lock"]));
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new("otO", &["offset", "types", "output", "lock"]),
+    );
     let erases = options.has("a", "all") || options.has("o", "offset");
     if erases && !options.has("n", "no-act") && !options.asks_for_help() {
         on_disks(run, call, &options, "format-disk");
@@ -62,7 +128,10 @@ fn wipefs(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 }
 
 fn always(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("olps", &["offset", "length", "step"]));
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new("olps", &["offset", "length", "step"]),
+    );
     if !options.asks_for_help() && options.texts().next() != Some("report") {
         on_disks(run, call, &options, "format-disk");
     }
@@ -70,9 +139,27 @@ fn always(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 }
 
 fn cryptsetup(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("chskdSlobpv", &["cipher", "hash", "key-size", "key-file", "key-slot", "type", "label"]));
-    let action = options.texts().find(|text| text.starts_with("luks") || matches!(*text, "erase" | "reencrypt" | "format" | "open" | "close" | "status"));
-    if matches!(action, Some("luksFormat" | "luksErase" | "erase" | "format" | "reencrypt")) && !options.asks_for_help() {
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new(
+            "chskdSlobpv",
+            &[
+                "cipher", "hash", "key-size", "key-file", "key-slot", "type", "label",
+            ],
+        ),
+    );
+    let action = options.texts().find(|text| {
+        text.starts_with("luks")
+            || matches!(
+                *text,
+                "erase" | "reencrypt" | "format" | "open" | "close" | "status"
+            )
+    });
+    if matches!(
+        action,
+        Some("luksFormat" | "luksErase" | "erase" | "format" | "reencrypt")
+    ) && !options.asks_for_help()
+    {
         on_disks(run, call, &options, "format-disk");
     } else if matches!(action, Some("luksKillSlot" | "luksRemoveKey")) {
         run.report("storage-destroyed", call.span, Target::Device, "cryptsetup");
@@ -81,9 +168,19 @@ fn cryptsetup(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 }
 
 fn nvme(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("nlspa", &["namespace-id", "lbaf", "ses"]));
-    if matches!(options.texts().next(), Some("format" | "sanitize" | "write" | "write-zeroes" | "dsm" | "delete-ns")) && !options.asks_for_help() {
-        let named = options.texts().skip(1).any(|text| text.starts_with("/dev/nvme"));
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new("nlspa", &["namespace-id", "lbaf", "ses"]),
+    );
+    if matches!(
+        options.texts().next(),
+        Some("format" | "sanitize" | "write" | "write-zeroes" | "dsm" | "delete-ns")
+    ) && !options.asks_for_help()
+    {
+        let named = options
+            .texts()
+            .skip(1)
+            .any(|text| text.starts_with("/dev/nvme"));
         let rule = if named { "format-disk" } else { "perhaps-disk" };
         run.report(rule, call.span, Target::Device, call.name);
     }
@@ -92,8 +189,26 @@ fn nvme(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 fn diskutil(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let verb = call.texts().next().unwrap_or_default().to_ascii_lowercase();
-    let erases = matches!(verb.as_str(), "erasedisk" | "erasevolume" | "partitiondisk" | "zerodisk" | "randomdisk" | "secureerase" | "reformat" | "resetfusion" | "splitpartition" | "mergepartitions");
-    let container = matches!(verb.as_str(), "apfs" | "ap" | "corestorage" | "cs" | "appleraid") && call.texts().nth(1).is_some_and(|word| word.to_ascii_lowercase().starts_with("delete") || word.to_ascii_lowercase().starts_with("erase"));
+    let erases = matches!(
+        verb.as_str(),
+        "erasedisk"
+            | "erasevolume"
+            | "partitiondisk"
+            | "zerodisk"
+            | "randomdisk"
+            | "secureerase"
+            | "reformat"
+            | "resetfusion"
+            | "splitpartition"
+            | "mergepartitions"
+    );
+    let container = matches!(
+        verb.as_str(),
+        "apfs" | "ap" | "corestorage" | "cs" | "appleraid"
+    ) && call.texts().nth(1).is_some_and(|word| {
+        word.to_ascii_lowercase().starts_with("delete")
+            || word.to_ascii_lowercase().starts_with("erase")
+    });
     if erases {
         run.report("format-disk", call.span, Target::Device, "diskutil");
     } else if container {
@@ -103,7 +218,15 @@ fn diskutil(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 }
 
 fn hdparm(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let erases = call.texts().any(|text| text.starts_with("--security-erase") || text.starts_with("--trim-sector") || text.starts_with("--write-sector") || text.starts_with("--make-bad-sector") || text.starts_with("--fwdownload") || text == "--sanitize-block-erase" || text == "--sanitize-crypto-scramble");
+    let erases = call.texts().any(|text| {
+        text.starts_with("--security-erase")
+            || text.starts_with("--trim-sector")
+            || text.starts_with("--write-sector")
+            || text.starts_with("--make-bad-sector")
+            || text.starts_with("--fwdownload")
+            || text == "--sanitize-block-erase"
+            || text == "--sanitize-crypto-scramble"
+    });
     if erases {
         run.report("raw-disk-write", call.span, Target::Device, "hdparm");
     }
@@ -115,15 +238,41 @@ fn partition(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let options = Options::parse(call.arguments, Grammar::PLAIN);
     let texts: Vec<&str> = options.texts().collect();
     let has = |words: &[&str]| texts.iter().any(|text| words.contains(text));
-    let disk = call.texts().any(|text| paths::disk(text.split('=').next_back().unwrap_or(text)));
+    let disk = call
+        .texts()
+        .any(|text| paths::disk(text.split('=').next_back().unwrap_or(text)));
     if options.asks_for_help() || !disk && !call.texts().any(|text| text.contains(UNKNOWN)) {
         return Stream::unknown();
     }
     let input = run.stdin.is_some();
     let lists = match call.name {
-        "parted" => has(&["print", "unit", "align-check"]) && !has(&["mklabel", "mktable", "mkpart", "rm", "resizepart", "set", "name", "rescue"]) || options.short("l"),
-        "sfdisk" => options.short("ldJsTVFg") || options.long_flag("list") || options.long_flag("dump") || options.long_flag("json") || options.long_flag("verify") || options.has("n", "no-act"),
-        "sgdisk" => options.short("piOvPbBL") && !options.short("ZzondtclRgGu") || options.long_flag("print") || options.has("P", "pretend"),
+        "parted" => {
+            has(&["print", "unit", "align-check"])
+                && !has(&[
+                    "mklabel",
+                    "mktable",
+                    "mkpart",
+                    "rm",
+                    "resizepart",
+                    "set",
+                    "name",
+                    "rescue",
+                ])
+                || options.short("l")
+        }
+        "sfdisk" => {
+            options.short("ldJsTVFg")
+                || options.long_flag("list")
+                || options.long_flag("dump")
+                || options.long_flag("json")
+                || options.long_flag("verify")
+                || options.has("n", "no-act")
+        }
+        "sgdisk" => {
+            options.short("piOvPbBL") && !options.short("ZzondtclRgGu")
+                || options.long_flag("print")
+                || options.has("P", "pretend")
+        }
         "gpart" => has(&["show", "list", "status", "backup"]),
         _ => options.has("ls", "list") || options.long_flag("getsz"),
     };
@@ -137,7 +286,11 @@ fn partition(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         "sfdisk" => input || texts.len() > 1 || options.long_flag("delete"),
         _ => true,
     };
-    let rule = if writes { "partition-write" } else { "perhaps-disk" };
+    let rule = if writes {
+        "partition-write"
+    } else {
+        "perhaps-disk"
+    };
     run.report(rule, call.span, Target::Device, call.name);
     Stream::unknown()
 }

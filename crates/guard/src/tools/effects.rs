@@ -1,8 +1,8 @@
 //! What programs do to the world: reading, writing, deleting, running files.
 
+use super::Grammar;
 use super::options::Options;
 use super::shell::Kind;
-use super::Grammar;
 use crate::finding::{Span, Target};
 use crate::paths::{self, Loss};
 use crate::run::{Call, Origin, Run, Stream};
@@ -10,20 +10,128 @@ use crate::text::{UNKNOWN, shown};
 
 /// Programs whose operands are files they print or copy.
 pub(super) const READERS: &[&str] = &[
-    "cat", "less", "more", "most", "head", "tail", "bat", "batcat", "tac", "nl", "rev", "base64", "base32", "basenc", "xxd",
-    "od", "hexdump", "hd", "strings", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "awk", "gawk", "mawk", "sed", "cut", "sort", "uniq",
-    "paste", "join", "comm", "diff", "cmp", "tr", "fold", "fmt", "pr", "column", "jq", "yq", "vim", "vi", "nano", "view",
-    "emacs", "ed", "cp", "scp", "rsync", "tar", "zip", "7z", "gzip", "xz", "bzip2", "zstd", "openssl", "gpg", "tee", "dd",
-    "install", "mv", "ln", "curl", "wget", "nc", "ncat", "socat", "unshadow", "john", "hashcat", "pbcopy", "xclip",
-    "xsel", "qrencode", "source", ".", "mapfile", "readarray", "python", "perl", "ruby", "node", "php", "ssh-add", "bcat", "glow", "pygmentize",
-    "iconv", "dos2unix", "split", "csplit", "shuf", "look", "aws", "gsutil", "rclone", "mail", "mutt", "sendmail", "hexyl", "ul",
-    "restic", "borg", "age", "uuencode", "expand", "busybox", "getent", "xargs",
+    "cat",
+    "less",
+    "more",
+    "most",
+    "head",
+    "tail",
+    "bat",
+    "batcat",
+    "tac",
+    "nl",
+    "rev",
+    "base64",
+    "base32",
+    "basenc",
+    "xxd",
+    "od",
+    "hexdump",
+    "hd",
+    "strings",
+    "grep",
+    "egrep",
+    "fgrep",
+    "zgrep",
+    "rg",
+    "ag",
+    "awk",
+    "gawk",
+    "mawk",
+    "sed",
+    "cut",
+    "sort",
+    "uniq",
+    "paste",
+    "join",
+    "comm",
+    "diff",
+    "cmp",
+    "tr",
+    "fold",
+    "fmt",
+    "pr",
+    "column",
+    "jq",
+    "yq",
+    "vim",
+    "vi",
+    "nano",
+    "view",
+    "emacs",
+    "ed",
+    "cp",
+    "scp",
+    "rsync",
+    "tar",
+    "zip",
+    "7z",
+    "gzip",
+    "xz",
+    "bzip2",
+    "zstd",
+    "openssl",
+    "gpg",
+    "tee",
+    "dd",
+    "install",
+    "mv",
+    "ln",
+    "curl",
+    "wget",
+    "nc",
+    "ncat",
+    "socat",
+    "unshadow",
+    "john",
+    "hashcat",
+    "pbcopy",
+    "xclip",
+    "xsel",
+    "qrencode",
+    "source",
+    ".",
+    "mapfile",
+    "readarray",
+    "python",
+    "perl",
+    "ruby",
+    "node",
+    "php",
+    "ssh-add",
+    "bcat",
+    "glow",
+    "pygmentize",
+    "iconv",
+    "dos2unix",
+    "split",
+    "csplit",
+    "shuf",
+    "look",
+    "aws",
+    "gsutil",
+    "rclone",
+    "mail",
+    "mutt",
+    "sendmail",
+    "hexyl",
+    "ul",
+    "restic",
+    "borg",
+    "age",
+    "uuencode",
+    "expand",
+    "busybox",
+    "getent",
+    "xargs",
 ];
 
 impl Run<'_> {
     /// Notes that a path is written to.
     pub(crate) fn writes_to(&mut self, text: &str, append: bool, span: Span) {
-        let Some(resolved) = self.paths().resolve(text) else { return };
+        let Some(resolved) = self.paths().resolve(text) else {
+            return;
+        };
         let path = resolved.path;
         if let Some(rule) = self.user_rules.path(&path).report() {
             self.report(rule, span, Target::None, text);
@@ -51,7 +159,10 @@ impl Run<'_> {
     /// Notes that a path is deleted.
     pub(crate) fn deletes(&mut self, text: &str, recursive: bool, bulk: bool, span: Span) {
         let resolved = self.paths().resolve(text);
-        let path = resolved.as_ref().map(|resolved| resolved.path.clone()).unwrap_or_default();
+        let path = resolved
+            .as_ref()
+            .map(|resolved| resolved.path.clone())
+            .unwrap_or_default();
         let whole = resolved.is_some_and(|resolved| resolved.contents);
         if let Some(rule) = self.user_rules.path(&path).report() {
             self.report(rule, span, Target::None, text);
@@ -80,7 +191,11 @@ impl Run<'_> {
     /// Notes that a file is read and returns what comes out of it.
     pub(crate) fn read_file(&mut self, text: &str, span: Span) -> Stream {
         let path = self.paths().absolute(text);
-        if matches!(path.as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") || text == "-" {
+        if matches!(
+            path.as_str(),
+            "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"
+        ) || text == "-"
+        {
             return self.stdin.clone().unwrap_or_default();
         }
         if let Some(stream) = self.state.file(&path) {
@@ -111,14 +226,33 @@ impl Run<'_> {
         for argument in call.arguments {
             let text = argument.text.as_str();
             // Option values and `@file` or `if=file` operands count as well.
-            let text = text.rsplit_once(['=', '@']).map_or(text, |(_, value)| value);
+            let text = text
+                .rsplit_once(['=', '@'])
+                .map_or(text, |(_, value)| value);
             let text = text.strip_prefix("file://").unwrap_or(text);
             if text.is_empty() || text.starts_with('-') || text.len() > 512 {
                 continue;
             }
             let paths = self.paths();
             let path = paths.absolute(text);
-            let archives = matches!(call.name, "tar" | "zip" | "7z" | "cp" | "scp" | "rsync" | "grep" | "rg" | "restic" | "borg" | "aws" | "gsutil" | "rclone" | "mv" | "ag");
+            let archives = matches!(
+                call.name,
+                "tar"
+                    | "zip"
+                    | "7z"
+                    | "cp"
+                    | "scp"
+                    | "rsync"
+                    | "grep"
+                    | "rg"
+                    | "restic"
+                    | "borg"
+                    | "aws"
+                    | "gsutil"
+                    | "rclone"
+                    | "mv"
+                    | "ag"
+            );
             if paths.secret(&path) || (archives && paths.secret_directory(&path)) {
                 let target = paths.target(&path);
                 self.report("secret-read", argument.span, target, text);
@@ -129,14 +263,23 @@ impl Run<'_> {
     /// Notes that a file is run: only a file made by this very command is known.
     pub(crate) fn executes_file(&mut self, text: &str, kind: Kind, span: Span) {
         let path = self.paths().absolute(text);
-        if matches!(path.as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") {
+        if matches!(
+            path.as_str(),
+            "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"
+        ) {
             if let Some(stream) = self.stdin.clone() {
                 self.executes_stream(&stream, kind, span);
             }
             return;
         }
-        let Some(stream) = self.state.file_or_parent(&path).cloned() else { return };
-        let kind = if kind == Kind::Program { Kind::Shell } else { kind };
+        let Some(stream) = self.state.file_or_parent(&path).cloned() else {
+            return;
+        };
+        let kind = if kind == Kind::Program {
+            Kind::Shell
+        } else {
+            kind
+        };
         self.executes_stream(&stream, kind, span);
     }
 
@@ -149,9 +292,17 @@ impl Run<'_> {
 
     /// Writing `b` or `o` there stops the machine at once.
     pub(crate) fn system_request(&mut self, output: &Stream) {
-        let stops = output.text.as_deref().is_none_or(|text| text.trim_start().starts_with(['b', 'o', 'c', UNKNOWN]));
+        let stops = output
+            .text
+            .as_deref()
+            .is_none_or(|text| text.trim_start().starts_with(['b', 'o', 'c', UNKNOWN]));
         if stops {
-            self.report("shutdown", Span::default(), Target::System, "/proc/sysrq-trigger");
+            self.report(
+                "shutdown",
+                Span::default(),
+                Target::System,
+                "/proc/sysrq-trigger",
+            );
         }
     }
 }
@@ -161,7 +312,18 @@ fn trace(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     paths::below(path, "/var/log")
         || path == "/var/run/utmp"
-        || matches!(name, ".bash_history" | ".zsh_history" | ".history" | ".python_history" | ".mysql_history" | ".psql_history" | ".node_repl_history" | ".lesshst" | "fish_history")
+        || matches!(
+            name,
+            ".bash_history"
+                | ".zsh_history"
+                | ".history"
+                | ".python_history"
+                | ".mysql_history"
+                | ".psql_history"
+                | ".node_repl_history"
+                | ".lesshst"
+                | "fish_history"
+        )
 }
 
 /// Files that are no secret by themselves but nothing to send away.
@@ -176,16 +338,33 @@ fn private(path: &str) -> bool {
         || name.ends_with(".p12")
         || name.ends_with(".pfx")
         || name.ends_with(".kdbx")
-        || matches!(name, "credentials.json" | "secrets.yml" | "secrets.yaml" | "secrets.json" | "service-account.json" | "wallet.dat")
+        || matches!(
+            name,
+            "credentials.json"
+                | "secrets.yml"
+                | "secrets.yaml"
+                | "secrets.json"
+                | "service-account.json"
+                | "wallet.dat"
+        )
 }
 
 /// A filter: prints something made of its input and of the files it is given.
 pub(super) fn passes_through(run: &mut Run<'_>, call: &Call<'_>, reads: bool) -> Stream {
-    let mut origin = run.stdin.as_ref().map_or(Origin::NONE, |stream| stream.origin);
+    let mut origin = run
+        .stdin
+        .as_ref()
+        .map_or(Origin::NONE, |stream| stream.origin);
     if reads {
         let options = Options::parse(call.arguments, Grammar::PLAIN);
         for operand in &options.operands {
-            if operand.text.len() < 512 && (operand.text.contains(['/', '.']) || run.state.file(&run.paths().absolute(operand.text)).is_some()) {
+            if operand.text.len() < 512
+                && (operand.text.contains(['/', '.'])
+                    || run
+                        .state
+                        .file(&run.paths().absolute(operand.text))
+                        .is_some())
+            {
                 let span = call.span_of(operand.at);
                 origin = origin.with(run.read_file(operand.text, span).origin);
             }

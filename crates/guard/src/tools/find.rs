@@ -16,25 +16,63 @@ pub(super) const TABLE: Table = &[
 
 /// Tests that do not choose by name, age or the like.
 const NOT_CHOOSING: &[&str] = &[
-    "-mindepth", "-maxdepth", "-depth", "-d", "-xdev", "-mount", "-print", "-print0", "-ls", "-type", "-xtype", "-follow", "-noleaf", "-ignore_readdir_race", "-true", "-o", "-or", "-a", "-and", "-warn", "-nowarn", "-quit", "-daystart", "-prune",
+    "-mindepth",
+    "-maxdepth",
+    "-depth",
+    "-d",
+    "-xdev",
+    "-mount",
+    "-print",
+    "-print0",
+    "-ls",
+    "-type",
+    "-xtype",
+    "-follow",
+    "-noleaf",
+    "-ignore_readdir_race",
+    "-true",
+    "-o",
+    "-or",
+    "-a",
+    "-and",
+    "-warn",
+    "-nowarn",
+    "-quit",
+    "-daystart",
+    "-prune",
 ];
 
 fn find(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let texts: Vec<&str> = call.texts().collect();
-    if texts.iter().any(|text| matches!(*text, "--help" | "-help" | "--version" | "-version")) {
+    if texts
+        .iter()
+        .any(|text| matches!(*text, "--help" | "-help" | "--version" | "-version"))
+    {
         return Stream::unknown();
     }
     let mut at = 0;
-    while texts.get(at).is_some_and(|text| matches!(*text, "-H" | "-L" | "-P" | "-D" | "-E" | "-X" | "-s") || text.starts_with("-O") || text == &"--") {
+    while texts.get(at).is_some_and(|text| {
+        matches!(*text, "-H" | "-L" | "-P" | "-D" | "-E" | "-X" | "-s")
+            || text.starts_with("-O")
+            || text == &"--"
+    }) {
         at += 1 + usize::from(texts[at] == "-D");
     }
     let start = at;
-    while texts.get(at).is_some_and(|text| !(text.len() > 1 && text.starts_with('-')) && !matches!(*text, "(" | "!" | ")" | ",")) {
+    while texts.get(at).is_some_and(|text| {
+        !(text.len() > 1 && text.starts_with('-')) && !matches!(*text, "(" | "!" | ")" | ",")
+    }) {
         at += 1;
     }
-    let roots: Vec<&str> = if at == start { vec!["."] } else { texts[start..at].to_vec() };
+    let roots: Vec<&str> = if at == start {
+        vec!["."]
+    } else {
+        texts[start..at].to_vec()
+    };
     expression(run, call, &roots, at);
-    let everything = !texts[at.min(texts.len())..].iter().any(|text| text.starts_with('-') && chooses(text));
+    let everything = !texts[at.min(texts.len())..]
+        .iter()
+        .any(|text| text.starts_with('-') && chooses(text));
     let names: Vec<String> = roots.iter().map(|root| found(root, everything)).collect();
     Stream::known(names.join("\n") + "\n")
 }
@@ -62,7 +100,10 @@ fn expression(run: &mut Run<'_>, call: &Call<'_>, roots: &[&str], from: usize) {
                 }
             }
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                let end = call.arguments[at..].iter().position(|word| matches!(word.text.as_str(), ";" | "+")).map_or(call.arguments.len(), |end| at + end);
+                let end = call.arguments[at..]
+                    .iter()
+                    .position(|word| matches!(word.text.as_str(), ";" | "+"))
+                    .map_or(call.arguments.len(), |end| at + end);
                 execute(run, call, &call.arguments[at + 1..end], roots, everything);
                 at = end;
             }
@@ -90,7 +131,13 @@ fn find_delete(run: &mut Run<'_>, root: &str, everything: bool, span: Span) {
     run.report(rule, span, target, root);
 }
 
-fn execute(run: &mut Run<'_>, call: &Call<'_>, words: &[Argument], roots: &[&str], everything: bool) {
+fn execute(
+    run: &mut Run<'_>,
+    call: &Call<'_>,
+    words: &[Argument],
+    roots: &[&str],
+    everything: bool,
+) {
     let Some(first) = words.first() else { return };
     let name = first.text.rsplit('/').next().unwrap_or_default();
     if words.len() == 1 && super::shell::SHELLS.contains(&name) {
@@ -98,31 +145,58 @@ fn execute(run: &mut Run<'_>, call: &Call<'_>, words: &[Argument], roots: &[&str
     }
     for root in roots.iter().take(4) {
         let name = found(root, everything);
-        let words: Vec<Argument> = words.iter().map(|word| Argument { text: word.text.replace("{}", &name), span: word.span }).collect();
+        let words: Vec<Argument> = words
+            .iter()
+            .map(|word| Argument {
+                text: word.text.replace("{}", &name),
+                span: word.span,
+            })
+            .collect();
         run.subshell(|run| run.run_words(&words, call.span, true));
     }
 }
 
 fn xargs(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    const LONG: &[&str] = &["arg-file", "delimiter", "max-args", "max-procs", "max-chars", "max-lines_", "replace_", "process-slot-var"];
+    const LONG: &[&str] = &[
+        "arg-file",
+        "delimiter",
+        "max-args",
+        "max-procs",
+        "max-chars",
+        "max-lines_",
+        "replace_",
+        "process-slot-var",
+    ];
     let options = Options::parse(call.arguments, Grammar::new("aEdILnPsJRS", LONG).stopping());
     if options.asks_for_help() {
         return Stream::unknown();
     }
-    let replace = options.value("IJ", "replace").or_else(|| options.has("i", "replace").then_some("{}"));
+    let replace = options
+        .value("IJ", "replace")
+        .or_else(|| options.has("i", "replace").then_some("{}"));
     let input = match options.value("a", "arg-file") {
         Some(file) => run.read_file(file, call.span),
         None => run.stdin.clone().unwrap_or_default(),
     };
     let items = items(&input, &options, replace.is_some());
-    let Some(first) = options.operands.first() else { return Stream::from(input.origin) };
+    let Some(first) = options.operands.first() else {
+        return Stream::from(input.origin);
+    };
     let words = &call.arguments[first.at..];
     let outer = run.substituted;
     run.substituted = outer.with(input.origin);
-    let rounds: Vec<Vec<String>> = if replace.is_some() { items.into_iter().take(4).map(|item| vec![item]).collect() } else { vec![items] };
+    let rounds: Vec<Vec<String>> = if replace.is_some() {
+        items.into_iter().take(4).map(|item| vec![item]).collect()
+    } else {
+        vec![items]
+    };
     for items in rounds {
         let built = build(words, &items, replace, call.span);
-        run.subshell(|run| run.reading(Some(Stream::silent()), |run| run.run_words(&built, call.span, true)));
+        run.subshell(|run| {
+            run.reading(Some(Stream::silent()), |run| {
+                run.run_words(&built, call.span, true)
+            })
+        });
     }
     run.substituted = outer;
     Stream::from(input.origin)
@@ -130,45 +204,83 @@ fn xargs(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 /// Splits the input as `xargs` would.
 fn items(input: &Stream, options: &Options<'_>, lines: bool) -> Vec<String> {
-    let Some(text) = &input.text else { return vec![UNKNOWN.to_string()] };
+    let Some(text) = &input.text else {
+        return vec![UNKNOWN.to_string()];
+    };
     let items: Vec<String> = if options.has("0", "null") {
         text.split(['\0', '\n']).map(str::to_owned).collect()
     } else if let Some(delimiter) = options.value("d", "delimiter") {
         let delimiter = crate::text::unescape(delimiter, crate::text::Escapes::Echo).0;
-        text.split(delimiter.chars().next().unwrap_or('\n')).map(str::to_owned).collect()
+        text.split(delimiter.chars().next().unwrap_or('\n'))
+            .map(str::to_owned)
+            .collect()
     } else if lines {
         text.lines().map(|line| line.trim().to_owned()).collect()
     } else {
-        text.split_whitespace().map(|word| word.trim_matches(['\'', '"']).to_owned()).collect()
+        text.split_whitespace()
+            .map(|word| word.trim_matches(['\'', '"']).to_owned())
+            .collect()
     };
-    items.into_iter().map(|item| item.trim_end_matches('\n').to_owned()).filter(|item| !item.is_empty()).take(64).collect()
+    items
+        .into_iter()
+        .map(|item| item.trim_end_matches('\n').to_owned())
+        .filter(|item| !item.is_empty())
+        .take(64)
+        .collect()
 }
 
 fn build(words: &[Argument], items: &[String], replace: Option<&str>, span: Span) -> Vec<Argument> {
     if let (Some(mark), Some(item)) = (replace.filter(|mark| !mark.is_empty()), items.first()) {
-        return words.iter().map(|word| Argument { text: word.text.replace(mark, item), span: word.span }).collect();
+        return words
+            .iter()
+            .map(|word| Argument {
+                text: word.text.replace(mark, item),
+                span: word.span,
+            })
+            .collect();
     }
-    let added = items.iter().map(|item| Argument { text: item.clone(), span });
+    let added = items.iter().map(|item| Argument {
+        text: item.clone(),
+        span,
+    });
     words.iter().cloned().chain(added).collect()
 }
 
 fn parallel(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    const LONG: &[&str] = &["jobs", "arg-file", "colsep", "delay", "timeout", "joblog", "results", "sshlogin", "max-args", "retries", "workdir", "tmpdir", "memfree", "load", "basefile", "return", "env", "halt"];
+    const LONG: &[&str] = &[
+        "jobs", "arg-file", "colsep", "delay", "timeout", "joblog", "results", "sshlogin",
+        "max-args", "retries", "workdir", "tmpdir", "memfree", "load", "basefile", "return", "env",
+        "halt",
+    ];
     let options = Options::parse(call.arguments, Grammar::new("jaCSnNPsILD", LONG).stopping());
     if options.asks_for_help() {
         return Stream::unknown();
     }
-    let from = options.operands.first().map_or(call.arguments.len(), |operand| operand.at);
+    let from = options
+        .operands
+        .first()
+        .map_or(call.arguments.len(), |operand| operand.at);
     let words = &call.arguments[from..];
-    let split = words.iter().position(|word| word.text.starts_with(":::")).unwrap_or(words.len());
-    let known: Vec<String> = words[split..].iter().skip(1).filter(|word| !word.text.starts_with(":::")).map(|word| word.text.clone()).collect();
+    let split = words
+        .iter()
+        .position(|word| word.text.starts_with(":::"))
+        .unwrap_or(words.len());
+    let known: Vec<String> = words[split..]
+        .iter()
+        .skip(1)
+        .filter(|word| !word.text.starts_with(":::"))
+        .map(|word| word.text.clone())
+        .collect();
     let items = if known.is_empty() {
         let input = run.stdin.clone().unwrap_or_default();
         items(&input, &options, true)
     } else {
         known
     };
-    let template: Vec<&str> = words[..split].iter().map(|word| word.text.as_str()).collect();
+    let template: Vec<&str> = words[..split]
+        .iter()
+        .map(|word| word.text.as_str())
+        .collect();
     let template = template.join(" ");
     for item in items.into_iter().take(8) {
         let script = if template.is_empty() {
@@ -187,15 +299,29 @@ fn parallel(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 }
 
 fn fd(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let execute = call.arguments.iter().position(|argument| matches!(argument.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch"));
-    let Some(at) = execute else { return Stream::unknown() };
-    let mut words: Vec<Argument> = call.arguments[at + 1..].iter().take_while(|word| word.text != ";").cloned().collect();
+    let execute = call.arguments.iter().position(|argument| {
+        matches!(
+            argument.text.as_str(),
+            "-x" | "-X" | "--exec" | "--exec-batch"
+        )
+    });
+    let Some(at) = execute else {
+        return Stream::unknown();
+    };
+    let mut words: Vec<Argument> = call.arguments[at + 1..]
+        .iter()
+        .take_while(|word| word.text != ";")
+        .cloned()
+        .collect();
     if words.iter().any(|word| word.text.contains("{}")) {
         for word in &mut words {
             word.text = word.text.replace("{}", &UNKNOWN.to_string());
         }
     } else {
-        words.push(Argument { text: UNKNOWN.to_string(), span: call.span });
+        words.push(Argument {
+            text: UNKNOWN.to_string(),
+            span: call.span,
+        });
     }
     run.subshell(|run| run.run_words(&words, call.span, true))
 }

@@ -81,7 +81,11 @@ static PROGRAMS: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| {
         }
     }
     for runner in wrapper::RUNNERS {
-        programs.entry(runner.name).or_default().runners.push(runner);
+        programs
+            .entry(runner.name)
+            .or_default()
+            .runners
+            .push(runner);
     }
     for interpreter in interpreter::INTERPRETERS {
         for name in interpreter.names {
@@ -95,7 +99,11 @@ static PROGRAMS: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| {
         for text in rule.patterns {
             let pattern = Pattern::parse(text);
             for name in pattern.programs() {
-                programs.entry(name).or_default().patterns.push((pattern.clone(), rule));
+                programs
+                    .entry(name)
+                    .or_default()
+                    .patterns
+                    .push((pattern.clone(), rule));
             }
         }
     }
@@ -115,7 +123,8 @@ pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let Some(program) = PROGRAMS.get(name) else {
         return effects::passes_through(run, call, false);
     };
-    let output = if let Some(output) = wrapper::judge(run, call, program.wrapper, &program.runners) {
+    let output = if let Some(output) = wrapper::judge(run, call, program.wrapper, &program.runners)
+    {
         output
     } else if let Some(handler) = program.handler {
         handler(run, call)
@@ -149,7 +158,8 @@ fn canonical(name: &str) -> &str {
     }
     let bare = name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.');
     match bare.strip_suffix('-').unwrap_or(bare) {
-        short @ ("python" | "pypy" | "perl" | "ruby" | "php" | "lua" | "node" | "tclsh" | "pip" | "bash" | "gawk") => short,
+        short @ ("python" | "pypy" | "perl" | "ruby" | "php" | "lua" | "node" | "tclsh" | "pip"
+        | "bash" | "gawk") => short,
         _ => name.strip_suffix(".exe").unwrap_or(name),
     }
 }
@@ -162,12 +172,21 @@ fn patterns(run: &mut Run<'_>, call: &Call<'_>, patterns: &[(Pattern, &'static R
     }
     for (pattern, rule) in patterns {
         if let Some(at) = pattern.finds(call, &options) {
-            run.report(rule.id, call.span_of(at), crate::finding::Target::None, call.name);
+            run.report(
+                rule.id,
+                call.span_of(at),
+                crate::finding::Target::None,
+                call.name,
+            );
         }
     }
 }
 
 /// Tells whether a program with subcommands is only asked what it can do.
 fn helps(options: &Options<'_>) -> bool {
-    options.asks_for_help() || options.operands.first().is_some_and(|first| first.text == "help")
+    options.asks_for_help()
+        || options
+            .operands
+            .first()
+            .is_some_and(|first| first.text == "help")
 }

@@ -17,20 +17,35 @@ pub(crate) struct Grammar {
 
 impl Grammar {
     /// The usual: options anywhere, none that takes a value is known.
-    pub(crate) const PLAIN: Self = Self { short: "", long: &[], permutes: true, single_dash: false };
+    pub(crate) const PLAIN: Self = Self {
+        short: "",
+        long: &[],
+        permutes: true,
+        single_dash: false,
+    };
 
     pub(crate) const fn new(short: &'static str, long: &'static [&'static str]) -> Self {
-        Self { short, long, ..Self::PLAIN }
+        Self {
+            short,
+            long,
+            ..Self::PLAIN
+        }
     }
 
     /// Options end at the first operand.
     pub(crate) const fn stopping(self) -> Self {
-        Self { permutes: false, ..self }
+        Self {
+            permutes: false,
+            ..self
+        }
     }
 
     /// `-name` is a long option.
     pub(crate) const fn dashed(self) -> Self {
-        Self { single_dash: true, ..self }
+        Self {
+            single_dash: true,
+            ..self
+        }
     }
 }
 
@@ -70,7 +85,11 @@ impl<'a> Options<'a> {
             let text = argument.text.as_str();
             let next = arguments.get(at + 1).map(|next| next.text.as_str());
             if ended || text.len() < 2 || !text.starts_with('-') {
-                let doubtful = !ended && options.flags.last().is_some_and(|flag| flag.at + 1 == at && flag.value.is_none());
+                let doubtful = !ended
+                    && options
+                        .flags
+                        .last()
+                        .is_some_and(|flag| flag.at + 1 == at && flag.value.is_none());
                 options.operands.push(Operand { text, at, doubtful });
                 ended |= !grammar.permutes;
             } else if text == "--" {
@@ -90,26 +109,54 @@ impl<'a> Options<'a> {
     /// Adds a long option; returns how many further arguments it used.
     fn long(&mut self, name: &'a str, next: Option<&'a str>, grammar: Grammar, at: usize) -> usize {
         if let Some((name, value)) = name.split_once('=') {
-            self.flags.push(Flag { name, long: true, value: Some(value), at });
+            self.flags.push(Flag {
+                name,
+                long: true,
+                value: Some(value),
+                at,
+            });
             return 0;
         }
-        let wants = grammar.long.iter().any(|known| *known == name || (!grammar.single_dash && name.len() > 2 && known.starts_with(name)));
+        let wants = grammar.long.iter().any(|known| {
+            *known == name || (!grammar.single_dash && name.len() > 2 && known.starts_with(name))
+        });
         let value = if wants { next } else { None };
-        self.flags.push(Flag { name, long: true, value, at });
+        self.flags.push(Flag {
+            name,
+            long: true,
+            value,
+            at,
+        });
         usize::from(value.is_some())
     }
 
-    fn bundle(&mut self, letters: &'a str, next: Option<&'a str>, grammar: Grammar, at: usize) -> usize {
+    fn bundle(
+        &mut self,
+        letters: &'a str,
+        next: Option<&'a str>,
+        grammar: Grammar,
+        at: usize,
+    ) -> usize {
         for (index, letter) in letters.char_indices() {
             let after = index + letter.len_utf8();
             let name = &letters[index..after];
             if !grammar.short.contains(letter) {
-                self.flags.push(Flag { name, long: false, value: None, at });
+                self.flags.push(Flag {
+                    name,
+                    long: false,
+                    value: None,
+                    at,
+                });
                 continue;
             }
             let rest = &letters[after..];
             let value = if rest.is_empty() { next } else { Some(rest) };
-            self.flags.push(Flag { name, long: false, value, at });
+            self.flags.push(Flag {
+                name,
+                long: false,
+                value,
+                at,
+            });
             return usize::from(rest.is_empty() && value.is_some());
         }
         0
@@ -117,12 +164,16 @@ impl<'a> Options<'a> {
 
     /// Tells whether a letter is among the options.
     pub(crate) fn short(&self, letters: &str) -> bool {
-        self.flags.iter().any(|flag| !flag.long && letters.contains(flag.name))
+        self.flags
+            .iter()
+            .any(|flag| !flag.long && letters.contains(flag.name))
     }
 
     /// Tells whether a long option is there, perhaps abbreviated.
     pub(crate) fn long_flag(&self, full: &str) -> bool {
-        self.flags.iter().any(|flag| flag.long && abbreviates(flag.name, full))
+        self.flags
+            .iter()
+            .any(|flag| flag.long && abbreviates(flag.name, full))
     }
 
     /// Tells whether one of the letters or the long option is there.
@@ -131,9 +182,17 @@ impl<'a> Options<'a> {
     }
 
     /// Returns the values of a letter or a long option.
-    pub(crate) fn values(&self, letters: &str, full: &str) -> impl Iterator<Item = (&'a str, usize)> {
+    pub(crate) fn values(
+        &self,
+        letters: &str,
+        full: &str,
+    ) -> impl Iterator<Item = (&'a str, usize)> {
         self.flags.iter().filter_map(move |flag| {
-            let named = if flag.long { abbreviates(flag.name, full) } else { letters.contains(flag.name) };
+            let named = if flag.long {
+                abbreviates(flag.name, full)
+            } else {
+                letters.contains(flag.name)
+            };
             flag.value.filter(|_| named).map(|value| (value, flag.at))
         })
     }
@@ -150,7 +209,9 @@ impl<'a> Options<'a> {
 
     /// Tells whether the program would only print its help or version.
     pub(crate) fn asks_for_help(&self) -> bool {
-        self.flags.iter().any(|flag| flag.long && flag.value.is_none() && (flag.name == "help" || flag.name == "version"))
+        self.flags.iter().any(|flag| {
+            flag.long && flag.value.is_none() && (flag.name == "help" || flag.name == "version")
+        })
     }
 }
 

@@ -18,14 +18,24 @@ pub(super) const TABLE: Table = &[
     (&["tr"], tr),
     (&["mktemp"], mktemp),
     (&["printenv"], printenv),
-    (&["ls", "basename", "dirname", "date", "id", "whoami", "uname", "hostname", "seq", "yes", "expr", "realpath", "readlink", "stat", "file", "wc", "du", "df"], info),
+    (
+        &[
+            "ls", "basename", "dirname", "date", "id", "whoami", "uname", "hostname", "seq", "yes",
+            "expr", "realpath", "readlink", "stat", "file", "wc", "du", "df",
+        ],
+        info,
+    ),
 ];
 
 fn echo(_: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let mut words = call.texts().peekable();
     let mut escapes = false;
     let mut newline = true;
-    while let Some(options) = words.next_if(|word| word.len() > 1 && word.starts_with('-') && word[1..].bytes().all(|byte| b"neE".contains(&byte))) {
+    while let Some(options) = words.next_if(|word| {
+        word.len() > 1
+            && word.starts_with('-')
+            && word[1..].bytes().all(|byte| b"neE".contains(&byte))
+    }) {
         newline &= !options.contains('n');
         for letter in options.chars() {
             escapes = match letter {
@@ -35,7 +45,7 @@ fn echo(_: &mut Run<'_>, call: &Call<'_>) -> Stream {
             };
         }
     }
-    let mut line = words.collect::<Vec<_>>().join(" ").replace(text::STAR, "*").replace(text::ONE, "?");
+    let mut line = text::inactive(words.collect::<Vec<_>>().join(" "));
     if escapes {
         let (unescaped, ended) = text::unescape(&line, Escapes::Echo);
         newline &= !ended;
@@ -57,9 +67,13 @@ fn printf(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     if words.first() == Some(&"--") {
         words.remove(0);
     }
-    let Some((format, arguments)) = words.split_first() else { return Stream::silent() };
+    let Some((format, arguments)) = words.split_first() else {
+        return Stream::silent();
+    };
     let printed = text::printf(format, arguments);
-    let Some(name) = variable else { return Stream::known(printed) };
+    let Some(name) = variable else {
+        return Stream::known(printed);
+    };
     run.expanded_again_in_brackets(&name);
     run.assign(&name, printed);
     Stream::silent()
@@ -67,7 +81,11 @@ fn printf(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 /// Prints files; with other options only their origin is followed.
 fn cat(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let grammar = if call.name == "cat" { Grammar::PLAIN } else { Grammar::new("ncs", &["lines", "bytes"]) };
+    let grammar = if call.name == "cat" {
+        Grammar::PLAIN
+    } else {
+        Grammar::new("ncs", &["lines", "bytes"])
+    };
     let options = Options::parse(call.arguments, grammar);
     let mut output = Stream::silent();
     for operand in &options.operands {
@@ -77,7 +95,12 @@ fn cat(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     if options.operands.is_empty() {
         output = run.stdin.clone().unwrap_or_default();
     }
-    if call.name != "cat" && output.text.as_deref().is_some_and(|text| text.lines().count() > 1 || options.has("c", "bytes")) {
+    if call.name != "cat"
+        && output
+            .text
+            .as_deref()
+            .is_some_and(|text| text.lines().count() > 1 || options.has("c", "bytes"))
+    {
         output.text = None;
     }
     output
@@ -112,8 +135,15 @@ fn base64(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         stream.text = None;
         return stream;
     }
-    let bits = if call.name == "base32" || options.long_flag("base32") { 5 } else { 6 };
-    stream.text = stream.text.filter(|text| !text.contains(UNKNOWN)).map(|text| text::decode_base(&text, bits));
+    let bits = if call.name == "base32" || options.long_flag("base32") {
+        5
+    } else {
+        6
+    };
+    stream.text = stream
+        .text
+        .filter(|text| !text.contains(UNKNOWN))
+        .map(|text| text::decode_base(&text, bits));
     stream.origin = stream.origin.with(Origin::DECODED);
     stream
 }
@@ -121,8 +151,13 @@ fn base64(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 fn xxd(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let options = Options::parse(call.arguments, Grammar::new("clsgo", &[]));
     let mut stream = input(run, call, &options);
-    let reverts = options.short("r") || options.long_flag("revert") || call.texts().any(|text| text == "-revert");
-    stream.text = stream.text.filter(|text| reverts && !text.contains(UNKNOWN)).map(|text| text::decode_hex(&text));
+    let reverts = options.short("r")
+        || options.long_flag("revert")
+        || call.texts().any(|text| text == "-revert");
+    stream.text = stream
+        .text
+        .filter(|text| reverts && !text.contains(UNKNOWN))
+        .map(|text| text::decode_hex(&text));
     if reverts {
         stream.origin = stream.origin.with(Origin::DECODED);
     }
@@ -130,14 +165,21 @@ fn xxd(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 }
 
 fn uudecode(run: &mut Run<'_>, _: &Call<'_>) -> Stream {
-    let origin = run.stdin.as_ref().map_or(Origin::FILE, |stream| stream.origin);
+    let origin = run
+        .stdin
+        .as_ref()
+        .map_or(Origin::FILE, |stream| stream.origin);
     Stream::from(origin.with(Origin::DECODED))
 }
 
 fn rev(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let options = Options::parse(call.arguments, Grammar::PLAIN);
     let mut stream = input(run, call, &options);
-    stream.text = stream.text.map(|text| text.lines().map(|line| line.chars().rev().collect::<String>() + "\n").collect());
+    stream.text = stream.text.map(|text| {
+        text.lines()
+            .map(|line| line.chars().rev().collect::<String>() + "\n")
+            .collect()
+    });
     stream.origin = stream.origin.with(Origin::DECODED);
     stream
 }
@@ -147,8 +189,14 @@ fn tr(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let mut stream = run.stdin.clone().unwrap_or_default();
     let sets: Vec<&str> = options.texts().collect();
     stream.text = match (stream.text, sets.as_slice()) {
-        (Some(text), [from, to]) if options.flags.is_empty() => Some(text::translate(&text, from, to)),
-        (Some(text), [unwanted]) if options.short("d") && unwanted.len() < 64 && !unwanted.contains(['[', '-', '\\']) => {
+        (Some(text), [from, to]) if options.flags.is_empty() => {
+            Some(text::translate(&text, from, to))
+        }
+        (Some(text), [unwanted])
+            if options.short("d")
+                && unwanted.len() < 64
+                && !unwanted.contains(['[', '-', '\\']) =>
+        {
             Some(text.replace(|character: char| unwanted.contains(character), ""))
         }
         _ => None,
@@ -169,13 +217,19 @@ fn printenv(_: &mut Run<'_>, _: &Call<'_>) -> Stream {
 fn info(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     // `ls -d /*` names everything in a directory.
     if call.name == "ls" {
-        let options = Options::parse(call.arguments, Grammar::new("IwT", &["ignore", "width", "sort", "time"]));
+        let options = Options::parse(
+            call.arguments,
+            Grammar::new("IwT", &["ignore", "width", "sort", "time"]),
+        );
         let named: Vec<&str> = options.texts().filter(|text| text::globbed(text)).collect();
         if !named.is_empty() && options.has("d", "directory") {
             return Stream::known(named.join("\n") + "\n");
         }
         return Stream::unknown();
     }
-    let origin = run.stdin.as_ref().map_or(Origin::NONE, |stream| stream.origin);
+    let origin = run
+        .stdin
+        .as_ref()
+        .map_or(Origin::NONE, |stream| stream.origin);
     Stream::from(origin)
 }

@@ -37,7 +37,10 @@ impl Pattern {
     pub(crate) fn parse(text: &'static str) -> Self {
         let mut words = text.split_whitespace();
         let programs = words.next().unwrap_or_default().split('|').collect();
-        Self { programs, terms: words.map(term).collect() }
+        Self {
+            programs,
+            terms: words.map(term).collect(),
+        }
     }
 
     pub(crate) fn programs(&self) -> impl Iterator<Item = &'static str> {
@@ -51,19 +54,35 @@ impl Pattern {
         for term in &self.terms {
             match term {
                 Term::Operand(words) => {
-                    let skipped = options.operands.get(next..)?.iter().position(|operand| any(words, operand.text))?;
+                    let skipped = options
+                        .operands
+                        .get(next..)?
+                        .iter()
+                        .position(|operand| any(words, operand.text))?;
                     // Operands may be passed over only if they may be the value of an option.
-                    if options.operands[next..next + skipped].iter().any(|operand| !operand.doubtful) {
+                    if options.operands[next..next + skipped]
+                        .iter()
+                        .any(|operand| !operand.doubtful)
+                    {
                         return None;
                     }
                     found = options.operands[next + skipped].at;
                     next += skipped + 1;
                 }
                 Term::Anywhere(words) => {
-                    found = options.operands.get(next..)?.iter().find(|operand| any(words, operand.text))?.at;
+                    found = options
+                        .operands
+                        .get(next..)?
+                        .iter()
+                        .find(|operand| any(words, operand.text))?
+                        .at;
                 }
                 Term::Nowhere(words) => {
-                    if options.operands.iter().any(|operand| any(words, operand.text)) {
+                    if options
+                        .operands
+                        .iter()
+                        .any(|operand| any(words, operand.text))
+                    {
                         return None;
                     }
                 }
@@ -105,26 +124,45 @@ fn term(word: &'static str) -> Term {
 }
 
 fn any(words: &[&str], text: &str) -> bool {
-    words.iter().any(|word| if word.contains('*') { matches(word, text) } else { *word == text })
+    words.iter().any(|word| {
+        if word.contains('*') {
+            matches(word, text)
+        } else {
+            *word == text
+        }
+    })
 }
 
 /// Finds one of the options; the argument's index is returned.
 fn option(names: &[&str], call: &Call<'_>, options: &Options<'_>) -> Option<usize> {
     names.iter().find_map(|name| {
-        let (name, value) = name.split_once('=').map_or((*name, None), |(name, value)| (name, Some(value)));
-        let fits = |found: Option<&str>| value.is_none_or(|wanted| found.is_some_and(|found| matches(wanted, found)));
+        let (name, value) = name
+            .split_once('=')
+            .map_or((*name, None), |(name, value)| (name, Some(value)));
+        let fits = |found: Option<&str>| {
+            value.is_none_or(|wanted| found.is_some_and(|found| matches(wanted, found)))
+        };
         if let Some(long) = name.strip_prefix("--") {
-            let flag = options.flags.iter().find(|flag| flag.long && flag.name.len() > 1 && abbreviates(flag.name, long) && fits(flag.value));
+            let flag = options.flags.iter().find(|flag| {
+                flag.long && flag.name.len() > 1 && abbreviates(flag.name, long) && fits(flag.value)
+            });
             return flag.map(|flag| flag.at);
         }
         let letter = name.strip_prefix('-').unwrap_or(name);
         if letter.chars().count() == 1 {
-            let flag = options.flags.iter().find(|flag| !flag.long && flag.name == letter && fits(flag.value));
+            let flag = options
+                .flags
+                .iter()
+                .find(|flag| !flag.long && flag.name == letter && fits(flag.value));
             return flag.map(|flag| flag.at);
         }
         call.arguments.iter().position(|argument| {
             let text = argument.text.as_str();
-            text == name || text.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')).is_some_and(|rest| fits(Some(rest)))
+            text == name
+                || text
+                    .strip_prefix(name)
+                    .and_then(|rest| rest.strip_prefix('='))
+                    .is_some_and(|rest| fits(Some(rest)))
         })
     })
 }

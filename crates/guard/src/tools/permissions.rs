@@ -63,7 +63,9 @@ fn gives(mode: &str) -> Gives {
                 '-' => adds = false,
                 'w' if adds && others => return Gives::Writing,
                 'u' if adds && others => return Gives::Writing,
-                's' if adds && (who.is_empty() || who.contains(['u', 'g', 'a'])) => return Gives::Identity,
+                's' if adds && (who.is_empty() || who.contains(['u', 'g', 'a'])) => {
+                    return Gives::Identity;
+                }
                 'r' if adds && (others || who.contains('g')) => given = Gives::Reading,
                 _ => {}
             }
@@ -74,17 +76,33 @@ fn gives(mode: &str) -> Gives {
 
 fn chmod(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let texts: Vec<&str> = call.texts().collect();
-    if texts.iter().any(|text| matches!(*text, "--help" | "--version")) {
+    if texts
+        .iter()
+        .any(|text| matches!(*text, "--help" | "--version"))
+    {
         return Stream::unknown();
     }
-    let recursive = texts.iter().any(|text| *text == "--recursive" || text.starts_with('-') && !text.starts_with("--") && text.contains('R'));
+    let recursive = texts.iter().any(|text| {
+        *text == "--recursive"
+            || text.starts_with('-') && !text.starts_with("--") && text.contains('R')
+    });
     // A mode may begin with a dash: `-w` is one, `-R` is an option.
-    let is_option = |text: &str| text.starts_with("--") || (text.starts_with('-') && text.len() > 1 && text[1..].chars().all(|letter| "RvcfhHLP".contains(letter)));
-    let mut operands = call.arguments.iter().filter(|argument| !is_option(&argument.text));
+    let is_option = |text: &str| {
+        text.starts_with("--")
+            || (text.starts_with('-')
+                && text.len() > 1
+                && text[1..].chars().all(|letter| "RvcfhHLP".contains(letter)))
+    };
+    let mut operands = call
+        .arguments
+        .iter()
+        .filter(|argument| !is_option(&argument.text));
     let reference = texts.iter().any(|text| text.starts_with("--reference"));
     let mode = if reference { None } else { operands.next() };
     let files: Vec<_> = operands.collect();
-    let target = files.first().map_or(Target::None, |file| run.paths().target_of(&file.text));
+    let target = files
+        .first()
+        .map_or(Target::None, |file| run.paths().target_of(&file.text));
     if let Some(mode) = mode {
         run.mode(&mode.text, mode.span, target);
     }
@@ -95,7 +113,12 @@ fn chmod(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             run.report("user-settings", file.span, target, &file.text);
         }
         let whole = !matches!(run.paths().loss(&file.text), Loss::Some(_));
-        if (recursive && whole) || (call.bulk && file.text.starts_with("/") && path.trim_start_matches('/').starts_with(UNKNOWN)) || (call.bulk && path == "/") {
+        if (recursive && whole)
+            || (call.bulk
+                && file.text.starts_with("/")
+                && path.trim_start_matches('/').starts_with(UNKNOWN))
+            || (call.bulk && path == "/")
+        {
             run.report("system-permissions", file.span, target, &file.text);
         }
     }
@@ -109,10 +132,15 @@ fn chown(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     }
     let recursive = options.has("R", "recursive");
     let mut operands = options.operands.iter();
-    let owner = if options.long_flag("reference") { None } else { operands.next() };
+    let owner = if options.long_flag("reference") {
+        None
+    } else {
+        operands.next()
+    };
     let root = owner.is_some_and(|owner| {
         let user = owner.text.split([':', '.']).next().unwrap_or_default();
-        matches!(user, "root" | "0") || (user.is_empty() && matches!(owner.text, ":root" | ":0" | ":wheel"))
+        matches!(user, "root" | "0")
+            || (user.is_empty() && matches!(owner.text, ":root" | ":0" | ":wheel"))
     });
     for file in operands {
         let target = run.paths().target_of(file.text);
@@ -120,20 +148,43 @@ fn chown(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         let path = run.paths().absolute(file.text);
         if (recursive && (root || whole)) || (call.bulk && (root || path == "/")) {
             run.report("ownership", call.span_of(file.at), target, file.text);
-        } else if run.paths().system(&path) && matches!(target, Target::System) && !path.starts_with("/usr/local") {
-            run.report("system-permissions", call.span_of(file.at), target, file.text);
+        } else if run.paths().system(&path)
+            && matches!(target, Target::System)
+            && !path.starts_with("/usr/local")
+        {
+            run.report(
+                "system-permissions",
+                call.span_of(file.at),
+                target,
+                file.text,
+            );
         }
     }
     Stream::silent()
 }
 
 fn setfacl(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("mMxXs", &["modify", "set", "remove", "restore"]));
-    for (entry, at) in options.values("ms", "modify").chain(options.values("", "set")) {
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new("mMxXs", &["modify", "set", "remove", "restore"]),
+    );
+    for (entry, at) in options
+        .values("ms", "modify")
+        .chain(options.values("", "set"))
+    {
         let open = entry.split(',').any(|entry| {
-            let entry = entry.trim_start_matches("d:").trim_start_matches("default:");
-            let others = entry.starts_with("o:") || entry.starts_with("other:") || entry.starts_with("o::") || entry.starts_with("u:nobody");
-            others && entry.rsplit(':').next().is_some_and(|bits| bits.contains(['w', '7', '6', '2', '3']))
+            let entry = entry
+                .trim_start_matches("d:")
+                .trim_start_matches("default:");
+            let others = entry.starts_with("o:")
+                || entry.starts_with("other:")
+                || entry.starts_with("o::")
+                || entry.starts_with("u:nobody");
+            others
+                && entry
+                    .rsplit(':')
+                    .next()
+                    .is_some_and(|bits| bits.contains(['w', '7', '6', '2', '3']))
         });
         if open {
             run.report("world-writable", call.span_of(at), Target::None, entry);
@@ -144,7 +195,11 @@ fn setfacl(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 /// An immutable file that is made mutable is about to be changed.
 fn chattr(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let changes = call.texts().any(|text| (text.starts_with('-') || text.starts_with('+')) && text.contains(['i', 'a']) && !text.starts_with("--"));
+    let changes = call.texts().any(|text| {
+        (text.starts_with('-') || text.starts_with('+'))
+            && text.contains(['i', 'a'])
+            && !text.starts_with("--")
+    });
     if changes {
         run.report("ownership", call.span, Target::None, "chattr");
     }

@@ -11,7 +11,10 @@ pub(super) const TABLE: Table = &[
     (&["pkill", "killall", "skill"], by_name),
     (&["killall5"], everything),
     (&["shutdown"], shutdown),
-    (&["reboot", "halt", "poweroff", "fasthalt", "soft-reboot"], reboot),
+    (
+        &["reboot", "halt", "poweroff", "fasthalt", "soft-reboot"],
+        reboot,
+    ),
     (&["init", "telinit"], init),
     (&["pgrep", "pidof", "ps", "lsof_"], listing),
 ];
@@ -29,29 +32,53 @@ fn kill(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     while let Some(argument) = arguments.next() {
         let text = argument.text.as_str();
         match text {
-            "-l" | "-L" | "--list" | "--table" | "--help" | "--version" | "-V" => return Stream::unknown(),
-            "-s" | "-n" | "--signal" => signal = arguments.next().map(|next| next.text.clone()).unwrap_or_default(),
+            "-l" | "-L" | "--list" | "--table" | "--help" | "--version" | "-V" => {
+                return Stream::unknown();
+            }
+            "-s" | "-n" | "--signal" => {
+                signal = arguments
+                    .next()
+                    .map(|next| next.text.clone())
+                    .unwrap_or_default()
+            }
             "-q" | "--queue" => {
                 arguments.next();
             }
             "--" => {
                 targets.extend(arguments.by_ref());
             }
-            _ if text.starts_with("--signal=") => signal = text.trim_start_matches("--signal=").to_owned(),
-            _ if text.len() > 1 && text.starts_with('-') && signal.is_empty() && targets.is_empty() => {
+            _ if text.starts_with("--signal=") => {
+                signal = text.trim_start_matches("--signal=").to_owned()
+            }
+            _ if text.len() > 1
+                && text.starts_with('-')
+                && signal.is_empty()
+                && targets.is_empty() =>
+            {
                 signal = text.trim_start_matches(['-', 's', 'n']).to_owned();
             }
             _ => targets.push(argument),
         }
     }
-    let named = run.substituted.with(run.stdin.as_ref().map_or(Origin::NONE, |stream| stream.origin)).has(Origin::PROCESSES);
+    let named = run
+        .substituted
+        .with(
+            run.stdin
+                .as_ref()
+                .map_or(Origin::NONE, |stream| stream.origin),
+        )
+        .has(Origin::PROCESSES);
     for target in targets {
         let text = target.text.trim();
-        let by_name = text.contains(|first: char| first.is_ascii_alphabetic()) && !text.starts_with('%') && !uncertain(text);
+        let by_name = text.contains(|first: char| first.is_ascii_alphabetic())
+            && !text.starts_with('%')
+            && !uncertain(text);
         let rule = match text {
             "-1" => "signal-all",
             "0" | "-0" | "1" => "kill-group",
-            _ if fatal(&signal) && (call.bulk || by_name || (named && text.contains(UNKNOWN))) => "kill-by-name",
+            _ if fatal(&signal) && (call.bulk || by_name || (named && text.contains(UNKNOWN))) => {
+                "kill-by-name"
+            }
             _ => continue,
         };
         run.report(rule, target.span, Target::None, text);
@@ -60,20 +87,50 @@ fn kill(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 }
 
 fn by_name(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("sugtPGUFoyn", &["signal", "user", "uid", "euid", "group", "parent", "terminal", "pidfile", "older-than", "younger-than", "ns"]));
-    if options.asks_for_help() || options.short("lLV") && call.name == "killall" && options.operands.is_empty() {
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new(
+            "sugtPGUFoyn",
+            &[
+                "signal",
+                "user",
+                "uid",
+                "euid",
+                "group",
+                "parent",
+                "terminal",
+                "pidfile",
+                "older-than",
+                "younger-than",
+                "ns",
+            ],
+        ),
+    );
+    if options.asks_for_help()
+        || options.short("lLV") && call.name == "killall" && options.operands.is_empty()
+    {
         return Stream::unknown();
     }
     let by_signal = options.flags.iter().any(|flag| {
         let text = call.arguments[flag.at].text.as_str();
-        fatal(text.trim_start_matches('-')) || (matches!(flag.name, "s" | "signal") && flag.value.is_some_and(fatal))
+        fatal(text.trim_start_matches('-'))
+            || (matches!(flag.name, "s" | "signal") && flag.value.is_some_and(fatal))
     });
-    let broad = options.texts().any(|name| matches!(name, "." | ".*" | "" | "*")) || options.has("uU", "user") && options.operands.is_empty() || (call.name == "killall" && options.has("r", "regexp"));
+    let broad = options
+        .texts()
+        .any(|name| matches!(name, "." | ".*" | "" | "*"))
+        || options.has("uU", "user") && options.operands.is_empty()
+        || (call.name == "killall" && options.has("r", "regexp"));
     if options.texts().any(|name| name.contains("exoshell")) {
         run.report("own-controls", call.span, Target::None, call.name);
     }
     if by_signal || broad {
-        run.report("kill-by-name", call.span, Target::None, &super::effects::brief(call));
+        run.report(
+            "kill-by-name",
+            call.span,
+            Target::None,
+            &super::effects::brief(call),
+        );
     }
     Stream::silent()
 }
@@ -88,7 +145,10 @@ fn everything(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 fn shutdown(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let options = Options::parse(call.arguments, Grammar::PLAIN);
     // `-c` takes a planned one back, `-k` only says so.
-    let harmless = options.asks_for_help() || options.has("c", "cancel_") || options.short("k") || options.long_flag("show");
+    let harmless = options.asks_for_help()
+        || options.has("c", "cancel_")
+        || options.short("k")
+        || options.long_flag("show");
     if !harmless {
         run.report("shutdown", call.span, Target::System, call.name);
     }
@@ -107,13 +167,18 @@ fn init(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let options = Options::parse(call.arguments, Grammar::new("t", &[]));
     match options.texts().next() {
         Some("0" | "6") => run.report("shutdown", call.span, Target::System, call.name),
-        Some("1" | "s" | "S" | "q" | "Q" | "u" | "U" | "3" | "5" | "2" | "4") => run.report("service-stop", call.span, Target::System, call.name),
+        Some("1" | "s" | "S" | "q" | "Q" | "u" | "U" | "3" | "5" | "2" | "4") => {
+            run.report("service-stop", call.span, Target::System, call.name)
+        }
         _ => {}
     }
     Stream::silent()
 }
 
 fn listing(run: &mut Run<'_>, _: &Call<'_>) -> Stream {
-    let origin = run.stdin.as_ref().map_or(Origin::NONE, |stream| stream.origin);
+    let origin = run
+        .stdin
+        .as_ref()
+        .map_or(Origin::NONE, |stream| stream.origin);
     Stream::from(origin.with(Origin::PROCESSES))
 }

@@ -8,7 +8,12 @@ use crate::finding::{Span, Target};
 use crate::run::{Argument, Call, Run, Stream};
 
 pub(super) const TABLE: Table = &[
-    (&["vim", "vi", "nvim", "view", "vimdiff", "gvim", "rvim", "ex_"], vim as Handler),
+    (
+        &[
+            "vim", "vi", "nvim", "view", "vimdiff", "gvim", "rvim", "ex_",
+        ],
+        vim as Handler,
+    ),
     (&["man"], man),
     (&["rg", "ripgrep"], rg),
     (&["less", "more_", "bat", "batcat", "fzf", "sk"], pager),
@@ -20,7 +25,10 @@ pub(super) const TABLE: Table = &[
     (&["visudo", "vipw", "vigr"], visudo),
     (&["strace_"], man),
     (&["docker", "podman", "nerdctl"], containers),
-    (&["aws", "gsutil", "gcloud", "rclone", "s3cmd", "mc", "az"], cloud_copy),
+    (
+        &["aws", "gsutil", "gcloud", "rclone", "s3cmd", "mc", "az"],
+        cloud_copy,
+    ),
     (&["gh", "glab"], forge),
     (&["busctl", "dbus-send", "gdbus", "qdbus"], bus),
     (&["rtcwake"], rtcwake),
@@ -31,36 +39,236 @@ pub(super) const TABLE: Table = &[
 /// How a program reads its options, for patterns.
 pub(super) fn grammar(name: &str) -> Grammar {
     match name {
-        "docker" | "podman" | "nerdctl" => Grammar::new("HcltfvePnuw", &["host", "context", "config", "log-level", "filter", "file", "project-name", "name", "volume", "env", "time", "signal"]),
-        "docker-compose" => Grammar::new("fptH", &["file", "project-name", "host", "timeout", "profile", "env-file"]),
-        "kubectl" | "oc" | "k" | "kubecolor" => Grammar::new("nsflcoLvp", &["namespace", "context", "cluster", "kubeconfig", "server", "user", "filename", "selector", "output", "container", "replicas", "token", "as", "patch", "type", "field-selector", "grace-period", "timeout"]),
-        "helm" => Grammar::new("nfo", &["namespace", "kube-context", "kubeconfig", "values", "set", "timeout"]),
-        "terraform" | "tofu" | "terragrunt" => Grammar::new("", &["target", "var", "var-file", "state", "out"]).dashed(),
-        "aws" => Grammar::new("", &["profile", "region", "output", "endpoint-url", "query", "cli-read-timeout", "ca-bundle", "color"]),
-        "gcloud" => Grammar::new("", &["project", "account", "region", "zone", "format", "configuration", "impersonate-service-account"]),
-        "az" => Grammar::new("gno", &["resource-group", "name", "subscription", "output", "query"]),
-        "systemctl" => Grammar::new("tspHMnoP", &["type", "state", "property", "host", "machine", "lines", "output", "signal", "kill-who", "kill-whom", "job-mode", "root"]),
-        "journalctl" => Grammar::new("unpgtMDoc", &["unit", "lines", "since", "until", "priority", "output", "identifier", "grep", "boot_", "directory"]),
-        "apt" | "apt-get" | "aptitude" => Grammar::new("toc", &["target-release", "option", "config-file"]),
-        "npm" | "pnpm" | "yarn" => Grammar::new("wC", &["prefix", "workspace", "registry", "tag", "access", "otp", "userconfig"]),
+        "docker" | "podman" | "nerdctl" => Grammar::new(
+            "HcltfvePnuw",
+            &[
+                "host",
+                "context",
+                "config",
+                "log-level",
+                "filter",
+                "file",
+                "project-name",
+                "name",
+                "volume",
+                "env",
+                "time",
+                "signal",
+            ],
+        ),
+        "docker-compose" => Grammar::new(
+            "fptH",
+            &[
+                "file",
+                "project-name",
+                "host",
+                "timeout",
+                "profile",
+                "env-file",
+            ],
+        ),
+        "kubectl" | "oc" | "k" | "kubecolor" => Grammar::new(
+            "nsflcoLvp",
+            &[
+                "namespace",
+                "context",
+                "cluster",
+                "kubeconfig",
+                "server",
+                "user",
+                "filename",
+                "selector",
+                "output",
+                "container",
+                "replicas",
+                "token",
+                "as",
+                "patch",
+                "type",
+                "field-selector",
+                "grace-period",
+                "timeout",
+            ],
+        ),
+        "helm" => Grammar::new(
+            "nfo",
+            &[
+                "namespace",
+                "kube-context",
+                "kubeconfig",
+                "values",
+                "set",
+                "timeout",
+            ],
+        ),
+        "terraform" | "tofu" | "terragrunt" => {
+            Grammar::new("", &["target", "var", "var-file", "state", "out"]).dashed()
+        }
+        "aws" => Grammar::new(
+            "",
+            &[
+                "profile",
+                "region",
+                "output",
+                "endpoint-url",
+                "query",
+                "cli-read-timeout",
+                "ca-bundle",
+                "color",
+            ],
+        ),
+        "gcloud" => Grammar::new(
+            "",
+            &[
+                "project",
+                "account",
+                "region",
+                "zone",
+                "format",
+                "configuration",
+                "impersonate-service-account",
+            ],
+        ),
+        "az" => Grammar::new(
+            "gno",
+            &["resource-group", "name", "subscription", "output", "query"],
+        ),
+        "systemctl" => Grammar::new(
+            "tspHMnoP",
+            &[
+                "type",
+                "state",
+                "property",
+                "host",
+                "machine",
+                "lines",
+                "output",
+                "signal",
+                "kill-who",
+                "kill-whom",
+                "job-mode",
+                "root",
+            ],
+        ),
+        "journalctl" => Grammar::new(
+            "unpgtMDoc",
+            &[
+                "unit",
+                "lines",
+                "since",
+                "until",
+                "priority",
+                "output",
+                "identifier",
+                "grep",
+                "boot_",
+                "directory",
+            ],
+        ),
+        "apt" | "apt-get" | "aptitude" => {
+            Grammar::new("toc", &["target-release", "option", "config-file"])
+        }
+        "npm" | "pnpm" | "yarn" => Grammar::new(
+            "wC",
+            &[
+                "prefix",
+                "workspace",
+                "registry",
+                "tag",
+                "access",
+                "otp",
+                "userconfig",
+            ],
+        ),
         "git" => Grammar::new("Cc", &["git-dir", "work-tree"]),
-        "pip" => Grammar::new("rceit", &["requirement", "constraint", "editable", "index-url", "target"]),
+        "pip" => Grammar::new(
+            "rceit",
+            &[
+                "requirement",
+                "constraint",
+                "editable",
+                "index-url",
+                "target",
+            ],
+        ),
         "ip" => Grammar::new("nfb", &["netns", "family", "batch"]),
-        "iptables" | "ip6tables" => Grammar::new("tpsdijmgo", &["table", "protocol", "source", "destination", "jump", "match", "in-interface", "out-interface", "dport", "sport", "to-port"]),
+        "iptables" | "ip6tables" => Grammar::new(
+            "tpsdijmgo",
+            &[
+                "table",
+                "protocol",
+                "source",
+                "destination",
+                "jump",
+                "match",
+                "in-interface",
+                "out-interface",
+                "dport",
+                "sport",
+                "to-port",
+            ],
+        ),
         "mount" | "umount" => Grammar::new("otOLU", &["options", "types", "source", "target"]),
-        "gh" => Grammar::new("RXHFfqtjb", &["repo", "method", "header", "field", "raw-field", "jq", "template", "body", "title", "hostname", "input", "json", "limit", "search", "workflow", "label"]),
-        "virsh" | "multipass" | "vagrant" | "heroku" | "fly" | "flyctl" | "vercel" | "netlify" => Grammar::new("capt", &["connect", "app", "token", "confirm", "scope"]),
+        "gh" => Grammar::new(
+            "RXHFfqtjb",
+            &[
+                "repo",
+                "method",
+                "header",
+                "field",
+                "raw-field",
+                "jq",
+                "template",
+                "body",
+                "title",
+                "hostname",
+                "input",
+                "json",
+                "limit",
+                "search",
+                "workflow",
+                "label",
+            ],
+        ),
+        "virsh" | "multipass" | "vagrant" | "heroku" | "fly" | "flyctl" | "vercel" | "netlify" => {
+            Grammar::new("capt", &["connect", "app", "token", "confirm", "scope"])
+        }
         "zfs" | "zpool" => Grammar::new("odt", &[]),
-        "useradd" | "usermod" | "userdel" | "adduser" | "groupadd" | "groupmod" => Grammar::new("cdegGklLpsu", &["comment", "home", "gid", "groups", "shell", "uid", "password"]),
+        "useradd" | "usermod" | "userdel" | "adduser" | "groupadd" | "groupmod" => Grammar::new(
+            "cdegGklLpsu",
+            &[
+                "comment", "home", "gid", "groups", "shell", "uid", "password",
+            ],
+        ),
         "passwd" => Grammar::new("nxwiR", &[]),
         "prisma" => Grammar::new("", &["schema", "name"]),
         "alembic" => Grammar::new("cnx", &["config", "name"]),
-        "ansible-playbook" => Grammar::new("ielutMv", &["inventory", "extra-vars", "limit", "user", "tags"]),
-        "cargo" => Grammar::new("pjZ", &["package", "features", "target", "manifest-path", "jobs", "registry", "token", "color", "config"]),
-        "mdadm" | "lvremove" | "vgremove" | "pvremove" | "lvreduce" | "lvchange" => Grammar::new("lnL", &["level", "raid-devices", "size"]),
+        "ansible-playbook" => Grammar::new(
+            "ielutMv",
+            &["inventory", "extra-vars", "limit", "user", "tags"],
+        ),
+        "cargo" => Grammar::new(
+            "pjZ",
+            &[
+                "package",
+                "features",
+                "target",
+                "manifest-path",
+                "jobs",
+                "registry",
+                "token",
+                "color",
+                "config",
+            ],
+        ),
+        "mdadm" | "lvremove" | "vgremove" | "pvremove" | "lvreduce" | "lvchange" => {
+            Grammar::new("lnL", &["level", "raid-devices", "size"])
+        }
         "sysctl" => Grammar::new("", &["load_"]),
         "find" => Grammar::PLAIN.dashed(),
-        "defaults" | "launchctl" | "csrutil" | "spctl" | "nvram" | "pmset" | "tmutil" => Grammar::PLAIN,
+        "defaults" | "launchctl" | "csrutil" | "spctl" | "nvram" | "pmset" | "tmutil" => {
+            Grammar::PLAIN
+        }
         "date" => Grammar::new("Idrf", &["date", "reference", "file"]),
         "nginx" => Grammar::new("scgpe", &[]),
         "gpg" => Grammar::new("oru", &["output", "recipient", "homedir"]),
@@ -75,12 +283,21 @@ fn vim(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     if options.asks_for_help() {
         return Stream::unknown();
     }
-    let plus = call.arguments.iter().enumerate().filter_map(|(at, argument)| argument.text.strip_prefix('+').map(|text| (text, at)));
+    let plus = call
+        .arguments
+        .iter()
+        .enumerate()
+        .filter_map(|(at, argument)| argument.text.strip_prefix('+').map(|text| (text, at)));
     let commands: Vec<(&str, usize)> = options.values("c", "cmd").chain(plus).collect();
     for (command, at) in commands {
-        vim_command(run, command.trim_start_matches(':').trim(), call.span_of(at));
+        vim_command(
+            run,
+            command.trim_start_matches(':').trim(),
+            call.span_of(at),
+        );
     }
-    if options.short("s") && options.short("e")
+    if options.short("s")
+        && options.short("e")
         && let Some(text) = run.stdin.as_ref().and_then(|stream| stream.text.clone())
     {
         for line in text.lines() {
@@ -93,11 +310,32 @@ fn vim(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 fn vim_command(run: &mut Run<'_>, command: &str, span: Span) {
     for part in command.split('|') {
         let part = part.trim();
-        let shell = part.strip_prefix('!').or_else(|| part.strip_prefix("r !")).or_else(|| part.strip_prefix("%!")).or_else(|| part.strip_prefix("w !"));
+        let shell = part
+            .strip_prefix('!')
+            .or_else(|| part.strip_prefix("r !"))
+            .or_else(|| part.strip_prefix("%!"))
+            .or_else(|| part.strip_prefix("w !"));
         if let Some(code) = shell {
             run.report("tool-runs-command", span, Target::None, part);
             run.subshell(|run| run.script(code, span));
-        } else if ["system(", "systemlist(", "python", "py3", "pyx", "perl ", "ruby ", "lua ", "terminal", "term ", "call job_start", "so ", "source "].iter().any(|name| part.starts_with(name) || part.contains("system(")) {
+        } else if [
+            "system(",
+            "systemlist(",
+            "python",
+            "py3",
+            "pyx",
+            "perl ",
+            "ruby ",
+            "lua ",
+            "terminal",
+            "term ",
+            "call job_start",
+            "so ",
+            "source ",
+        ]
+        .iter()
+        .any(|name| part.starts_with(name) || part.contains("system("))
+        {
             run.report("tool-runs-command", span, Target::None, part);
         } else if part.starts_with('w') || part.starts_with("sav") {
             let mut words = part.split_whitespace();
@@ -114,7 +352,12 @@ fn vim_command(run: &mut Run<'_>, command: &str, span: Span) {
 /// Judges the values of options that name a program to run.
 fn helper_programs(run: &mut Run<'_>, call: &Call<'_>, options: &Options<'_>, names: &[&str]) {
     for flag in &options.flags {
-        let Some(program) = flag.value.filter(|value| names.contains(&flag.name) && !ordinary(value)) else { continue };
+        let Some(program) = flag
+            .value
+            .filter(|value| names.contains(&flag.name) && !ordinary(value))
+        else {
+            continue;
+        };
         let span = call.span_of(flag.at);
         run.report("tool-runs-command", span, Target::None, program);
         run.subshell(|run| run.script(program, span));
@@ -122,16 +365,50 @@ fn helper_programs(run: &mut Run<'_>, call: &Call<'_>, options: &Options<'_>, na
 }
 
 fn man(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("PHMLmsSCR", &["pager", "html", "sections", "manpath"]));
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new("PHMLmsSCR", &["pager", "html", "sections", "manpath"]),
+    );
     helper_programs(run, call, &options, &["P", "pager", "H", "html"]);
     Stream::unknown()
 }
 
 fn rg(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("efgtTABCmjrMdE", &["pre", "pre-glob", "hostname-bin", "regexp", "file", "glob", "type", "type-not", "max-count", "replace", "sort", "color", "max-depth", "context", "iglob"]));
-    for flag in options.flags.iter().filter(|flag| flag.long && matches!(flag.name, "pre" | "hostname-bin")) {
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new(
+            "efgtTABCmjrMdE",
+            &[
+                "pre",
+                "pre-glob",
+                "hostname-bin",
+                "regexp",
+                "file",
+                "glob",
+                "type",
+                "type-not",
+                "max-count",
+                "replace",
+                "sort",
+                "color",
+                "max-depth",
+                "context",
+                "iglob",
+            ],
+        ),
+    );
+    for flag in options
+        .flags
+        .iter()
+        .filter(|flag| flag.long && matches!(flag.name, "pre" | "hostname-bin"))
+    {
         if let Some(program) = flag.value.filter(|program| !program.is_empty()) {
-            run.report("tool-runs-command", call.span_of(flag.at), Target::None, program);
+            run.report(
+                "tool-runs-command",
+                call.span_of(flag.at),
+                Target::None,
+                program,
+            );
         }
     }
     super::effects::passes_through(run, call, true)
@@ -139,43 +416,105 @@ fn rg(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 fn pager(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     if matches!(call.name, "fzf" | "sk") {
-        let options = Options::parse(call.arguments, Grammar::new("qfnd", &["preview", "bind", "query", "filter", "delimiter", "height", "prompt"]));
+        let options = Options::parse(
+            call.arguments,
+            Grammar::new(
+                "qfnd",
+                &[
+                    "preview",
+                    "bind",
+                    "query",
+                    "filter",
+                    "delimiter",
+                    "height",
+                    "prompt",
+                ],
+            ),
+        );
         for (code, at) in options.values("", "preview") {
             let span = call.span_of(at);
             run.subshell(|run| run.script(code, span));
         }
-        if options.values("", "bind").any(|(code, _)| code.contains("execute") || code.contains("become")) {
+        if options
+            .values("", "bind")
+            .any(|(code, _)| code.contains("execute") || code.contains("become"))
+        {
             run.report("tool-runs-command", call.span, Target::None, "fzf --bind");
         }
         return Stream::unknown();
     }
-    let options = Options::parse(call.arguments, Grammar::new("poPlHr", &["pager", "pattern", "language", "line-range", "style", "theme", "paging"]));
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new(
+            "poPlHr",
+            &[
+                "pager",
+                "pattern",
+                "language",
+                "line-range",
+                "style",
+                "theme",
+                "paging",
+            ],
+        ),
+    );
     helper_programs(run, call, &options, &["pager"]);
-    if call.name == "less" && call.texts().any(|text| text.starts_with("+!") || text.starts_with("+|") || text.starts_with("++!")) {
+    if call.name == "less"
+        && call
+            .texts()
+            .any(|text| text.starts_with("+!") || text.starts_with("+|") || text.starts_with("++!"))
+    {
         run.report("tool-runs-command", call.span, Target::None, "less +!");
     }
     super::effects::passes_through(run, call, true)
 }
 
 fn make(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("fCjIloW", &["file", "makefile", "directory", "jobs", "eval", "justfile"]));
-    if options.asks_for_help() || options.short("n") || options.long_flag("dry-run") || options.long_flag("just-print") {
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new(
+            "fCjIloW",
+            &["file", "makefile", "directory", "jobs", "eval", "justfile"],
+        ),
+    );
+    if options.asks_for_help()
+        || options.short("n")
+        || options.long_flag("dry-run")
+        || options.long_flag("just-print")
+    {
         return Stream::unknown();
     }
     for (code, at) in options.values("", "eval") {
         run.report("tool-runs-command", call.span_of(at), Target::None, code);
     }
-    for (file, at) in options.values("f", "file").chain(options.values("", "makefile")) {
+    for (file, at) in options
+        .values("f", "file")
+        .chain(options.values("", "makefile"))
+    {
         let span = call.span_of(at);
         if file == "-" || file == "/dev/stdin" {
-            run.report("tool-runs-command", span, Target::None, "a makefile from the input");
+            run.report(
+                "tool-runs-command",
+                span,
+                Target::None,
+                "a makefile from the input",
+            );
         }
         run.executes_file(file, Kind::Interpreter, span);
     }
     run.executes_file("Makefile", Kind::Interpreter, call.span);
     for operand in &options.operands {
-        if let Some(shell) = operand.text.strip_prefix("SHELL=").filter(|shell| !shell.ends_with("sh")) {
-            run.report("tool-runs-command", call.span_of(operand.at), Target::None, shell);
+        if let Some(shell) = operand
+            .text
+            .strip_prefix("SHELL=")
+            .filter(|shell| !shell.ends_with("sh"))
+        {
+            run.report(
+                "tool-runs-command",
+                call.span_of(operand.at),
+                Target::None,
+                shell,
+            );
         }
     }
     Stream::unknown()
@@ -207,19 +546,48 @@ fn at(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 /// `ansible hosts -m shell -a code`
 fn ansible(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("maiuletfB", &["module-name", "args", "inventory", "user", "limit", "extra-vars", "forks"]));
-    let module = options.value("m", "module-name").unwrap_or("command").to_owned();
-    let Some((code, at)) = options.values("a", "args").next() else { return Stream::unknown() };
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new(
+            "maiuletfB",
+            &[
+                "module-name",
+                "args",
+                "inventory",
+                "user",
+                "limit",
+                "extra-vars",
+                "forks",
+            ],
+        ),
+    );
+    let module = options
+        .value("m", "module-name")
+        .unwrap_or("command")
+        .to_owned();
+    let Some((code, at)) = options.values("a", "args").next() else {
+        return Stream::unknown();
+    };
     let span = call.span_of(at);
     match module.rsplit('.').next().unwrap_or_default() {
         "shell" | "command" | "raw" | "script" => {
             run.subshell(|run| run.script(code, span));
         }
         "reboot" => run.report("shutdown", span, Target::Remote, "ansible reboot"),
-        "file" if code.contains("state=absent") => run.report("recursive-delete", span, Target::Remote, code),
-        "service" | "systemd" if code.contains("state=stopped") || code.contains("state=restarted") => run.report("service-stop", span, Target::Remote, code),
-        "user" | "group" if code.contains("state=absent") => run.report("accounts", span, Target::Remote, code),
-        "apt" | "yum" | "dnf" | "package" | "pip" if code.contains("state=absent") => run.report("package-remove", span, Target::Remote, code),
+        "file" if code.contains("state=absent") => {
+            run.report("recursive-delete", span, Target::Remote, code)
+        }
+        "service" | "systemd"
+            if code.contains("state=stopped") || code.contains("state=restarted") =>
+        {
+            run.report("service-stop", span, Target::Remote, code)
+        }
+        "user" | "group" if code.contains("state=absent") => {
+            run.report("accounts", span, Target::Remote, code)
+        }
+        "apt" | "yum" | "dnf" | "package" | "pip" if code.contains("state=absent") => {
+            run.report("package-remove", span, Target::Remote, code)
+        }
         _ => {}
     }
     Stream::unknown()
@@ -227,17 +595,52 @@ fn ansible(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 /// `-ex 'shell …'` runs a command; without a program a debugger only starts.
 fn debugger(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let grammar = Grammar::new("", &["ex", "eval-command", "x", "o", "one-line", "iex"]).dashed().stopping();
+    let grammar = Grammar::new("", &["ex", "eval-command", "x", "o", "one-line", "iex"])
+        .dashed()
+        .stopping();
     let options = Options::parse(call.arguments, grammar);
     for flag in &options.flags {
-        let Some(code) = flag.value.filter(|_| matches!(flag.name, "ex" | "eval-command" | "o" | "one-line" | "iex")) else { continue };
+        let Some(code) = flag
+            .value
+            .filter(|_| matches!(flag.name, "ex" | "eval-command" | "o" | "one-line" | "iex"))
+        else {
+            continue;
+        };
         let words: Vec<&str> = code.split_whitespace().collect();
-        if matches!(words.first(), Some(&("shell" | "!" | "python" | "py" | "pipe" | "platform" | "script" | "call" | "print" | "p"))) && (words[0] != "print" && words[0] != "p" || code.contains("system")) || code.starts_with('!') {
-            run.report("tool-runs-command", call.span_of(flag.at), Target::None, code);
-            run.subshell(|run| run.script(code.trim_start_matches("shell").trim_start_matches('!'), call.span_of(flag.at)));
+        if matches!(
+            words.first(),
+            Some(
+                &("shell"
+                    | "!"
+                    | "python"
+                    | "py"
+                    | "pipe"
+                    | "platform"
+                    | "script"
+                    | "call"
+                    | "print"
+                    | "p")
+            )
+        ) && (words[0] != "print" && words[0] != "p" || code.contains("system"))
+            || code.starts_with('!')
+        {
+            run.report(
+                "tool-runs-command",
+                call.span_of(flag.at),
+                Target::None,
+                code,
+            );
+            run.subshell(|run| {
+                run.script(
+                    code.trim_start_matches("shell").trim_start_matches('!'),
+                    call.span_of(flag.at),
+                )
+            });
         }
     }
-    let args = call.arguments.iter().position(|argument| argument.text == "--args" || argument.text == "-args" || argument.text == "--");
+    let args = call.arguments.iter().position(|argument| {
+        argument.text == "--args" || argument.text == "-args" || argument.text == "--"
+    });
     if let Some(at) = args {
         return run.run_words(&call.arguments[at + 1..], call.span, call.bulk);
     }
@@ -256,7 +659,11 @@ fn visudo(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 fn containers(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let first = Options::parse(call.arguments, grammar("docker"));
     if first.texts().any(|word| matches!(word, "cp")) {
-        if let Some(target) = first.operands.last().filter(|target| !target.text.contains(':')) {
+        if let Some(target) = first
+            .operands
+            .last()
+            .filter(|target| !target.text.contains(':'))
+        {
             run.writes_to(target.text, false, call.span_of(target.at));
         }
     }
@@ -267,20 +674,43 @@ fn containers(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 fn cloud_copy(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let options = Options::parse(call.arguments, grammar(call.name));
     let words: Vec<_> = options.operands.iter().collect();
-    let Some(verb) = words.iter().position(|word| matches!(word.text, "cp" | "mv" | "sync" | "copy" | "copyto" | "put" | "get" | "cat" | "upload" | "download" | "rsync" | "move")) else {
+    let Some(verb) = words.iter().position(|word| {
+        matches!(
+            word.text,
+            "cp" | "mv"
+                | "sync"
+                | "copy"
+                | "copyto"
+                | "put"
+                | "get"
+                | "cat"
+                | "upload"
+                | "download"
+                | "rsync"
+                | "move"
+        )
+    }) else {
         return Stream::unknown();
     };
-    let remote = |text: &str| text.contains("://") || (text.contains(':') && !text.starts_with('/'));
+    let remote =
+        |text: &str| text.contains("://") || (text.contains(':') && !text.starts_with('/'));
     let paths: Vec<_> = words[verb + 1..].iter().collect();
-    let mut origin = run.stdin.as_ref().map_or(crate::run::Origin::NONE, |stream| stream.origin);
+    let mut origin = run
+        .stdin
+        .as_ref()
+        .map_or(crate::run::Origin::NONE, |stream| stream.origin);
     let goes_up = paths.last().is_some_and(|last| remote(last.text));
-    for path in paths.iter().filter(|path| !remote(path.text) && path.text != "-") {
+    for path in paths
+        .iter()
+        .filter(|path| !remote(path.text) && path.text != "-")
+    {
         if goes_up {
             origin = origin.with(run.read_file(path.text, call.span_of(path.at)).origin);
         } else {
             run.writes_to(path.text, false, call.span_of(path.at));
             let file = run.paths().absolute(path.text);
-            run.state.write_file(&file, Stream::from(crate::run::Origin::NETWORK));
+            run.state
+                .write_file(&file, Stream::from(crate::run::Origin::NETWORK));
         }
     }
     if goes_up {
@@ -295,7 +725,10 @@ fn forge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let words: Vec<&str> = options.texts().collect();
     match words.as_slice() {
         ["gist", "create", files @ ..] => {
-            let mut origin = run.stdin.as_ref().map_or(crate::run::Origin::NONE, |stream| stream.origin);
+            let mut origin = run
+                .stdin
+                .as_ref()
+                .map_or(crate::run::Origin::NONE, |stream| stream.origin);
             for file in files {
                 origin = origin.with(run.read_file(file, call.span).origin);
             }
@@ -304,12 +737,15 @@ fn forge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         ["repo", "clone", url, ..] => {
             let name = url.rsplit('/').next().unwrap_or(url);
             let path = run.paths().absolute(name);
-            run.state.write_file(&path, Stream::from(crate::run::Origin::NETWORK));
+            run.state
+                .write_file(&path, Stream::from(crate::run::Origin::NETWORK));
         }
         ["alias", "set", _, code, ..] if code.starts_with('!') || options.has("s", "shell") => {
             run.report("tool-runs-command", call.span, Target::None, code);
         }
-        ["extension", "install", ..] => run.report("tool-runs-command", call.span, Target::None, "gh extension"),
+        ["extension", "install", ..] => {
+            run.report("tool-runs-command", call.span, Target::None, "gh extension")
+        }
         _ => {}
     }
     Stream::from(crate::run::Origin::NETWORK)
@@ -319,9 +755,28 @@ fn forge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 fn bus(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let stops = call.texts().any(|text| {
         let method = text.rsplit('.').next().unwrap_or(text);
-        matches!(method, "Reboot" | "PowerOff" | "Halt" | "RebootWithFlags" | "PowerOffWithFlags" | "HaltWithFlags" | "KExec" | "SoftReboot" | "Shutdown" | "reboot" | "shutdown")
+        matches!(
+            method,
+            "Reboot"
+                | "PowerOff"
+                | "Halt"
+                | "RebootWithFlags"
+                | "PowerOffWithFlags"
+                | "HaltWithFlags"
+                | "KExec"
+                | "SoftReboot"
+                | "Shutdown"
+                | "reboot"
+                | "shutdown"
+        )
     });
-    let login = call.texts().any(|text| text.contains("login1") || text.contains("systemd1") || text.contains("ConsoleKit") || text.contains("SessionManager") || text.contains("gnome"));
+    let login = call.texts().any(|text| {
+        text.contains("login1")
+            || text.contains("systemd1")
+            || text.contains("ConsoleKit")
+            || text.contains("SessionManager")
+            || text.contains("gnome")
+    });
     if stops && login {
         run.report("shutdown", call.span, Target::System, call.name);
     }
@@ -329,7 +784,10 @@ fn bus(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 }
 
 fn rtcwake(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("mstdA", &["mode", "seconds", "time", "device"]));
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new("mstdA", &["mode", "seconds", "time", "device"]),
+    );
     match options.value("m", "mode") {
         Some("off") => run.report("shutdown", call.span, Target::System, "rtcwake"),
         Some("no" | "show" | "disable" | "on") => {}
@@ -352,7 +810,12 @@ fn remote_package(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 /// Typing into another window runs whatever is typed there.
 fn keystrokes(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let words: Vec<Argument> = call.arguments.iter().filter(|argument| argument.text.contains(' ')).cloned().collect();
+    let words: Vec<Argument> = call
+        .arguments
+        .iter()
+        .filter(|argument| argument.text.contains(' '))
+        .cloned()
+        .collect();
     for word in words {
         run.subshell(|run| run.script(&word.text, word.span));
     }

@@ -16,11 +16,17 @@ struct Script {
 }
 
 fn sed(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("efl", &["expression", "file", "line-length"]));
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new("efl", &["expression", "file", "line-length"]),
+    );
     if options.asks_for_help() {
         return Stream::unknown();
     }
-    let mut scripts: Vec<&str> = options.values("e", "expression").map(|(script, _)| script).collect();
+    let mut scripts: Vec<&str> = options
+        .values("e", "expression")
+        .map(|(script, _)| script)
+        .collect();
     let mut files = &options.operands[..];
     let has_script = !scripts.is_empty() || options.values("f", "file").next().is_some();
     if !has_script && let Some((first, rest)) = options.operands.split_first() {
@@ -34,13 +40,25 @@ fn sed(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         }
         if !options.long_flag("sandbox") {
             for command in found.commands {
-                run.report("tool-runs-command", call.span, Target::None, if command.is_empty() { "sed e" } else { &command });
+                run.report(
+                    "tool-runs-command",
+                    call.span,
+                    Target::None,
+                    if command.is_empty() {
+                        "sed e"
+                    } else {
+                        &command
+                    },
+                );
                 run.subshell(|run| run.script(&command, call.span));
             }
         }
     }
     // `-i.bak` and `-E -i` alike; `-n -i` too.
-    let in_place = options.flags.iter().any(|flag| (flag.long && "in-place".starts_with(flag.name)) || (!flag.long && (flag.name == "i" || flag.name == "I")));
+    let in_place = options.flags.iter().any(|flag| {
+        (flag.long && "in-place".starts_with(flag.name))
+            || (!flag.long && (flag.name == "i" || flag.name == "I"))
+    });
     if in_place {
         for file in files {
             run.writes_to(file.text, false, call.span_of(file.at));
@@ -63,7 +81,9 @@ fn read(script: &str) -> Script {
 }
 
 fn one<'s>(script: &'s str, found: &mut Script) -> Option<&'s str> {
-    let script = script.trim_start_matches(|character: char| character.is_whitespace() || matches!(character, ';' | '{' | '}'));
+    let script = script.trim_start_matches(|character: char| {
+        character.is_whitespace() || matches!(character, ';' | '{' | '}')
+    });
     let script = skip_addresses(script);
     let mut characters = script.chars();
     let command = characters.next()?;
@@ -98,7 +118,11 @@ fn one<'s>(script: &'s str, found: &mut Script) -> Option<&'s str> {
             }
         }
         'r' | 'R' | '#' | ':' | 'b' | 't' | 'T' => {
-            let end = if matches!(command, 'b' | 't' | 'T') { rest.find(['\n', ';', '}']) } else { rest.find('\n') };
+            let end = if matches!(command, 'b' | 't' | 'T') {
+                rest.find(['\n', ';', '}'])
+            } else {
+                rest.find('\n')
+            };
             Some(&rest[end.unwrap_or(rest.len())..])
         }
         _ => Some(rest),
@@ -129,14 +153,18 @@ fn substitute<'s>(rest: &'s str, found: &mut Script) -> Option<&'s str> {
 fn skip_addresses(script: &str) -> &str {
     let mut rest = script;
     loop {
-        let Some(first) = rest.chars().next() else { return rest };
+        let Some(first) = rest.chars().next() else {
+            return rest;
+        };
         rest = match first {
             '/' => match after_delimiter(&rest[1..], '/') {
                 Some(after) => after.trim_start_matches(['I', 'M']),
                 None => return "",
             },
             '\\' => {
-                let Some(delimiter) = rest[1..].chars().next() else { return "" };
+                let Some(delimiter) = rest[1..].chars().next() else {
+                    return "";
+                };
                 match after_delimiter(&rest[1 + delimiter.len_utf8()..], delimiter) {
                     Some(after) => after.trim_start_matches(['I', 'M']),
                     None => return "",

@@ -9,7 +9,8 @@ use crate::text::{self, UNKNOWN};
 
 /// Shells whose language is that of bash, near enough.
 pub(super) const SHELLS: &[&str] = &[
-    "sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "yash", "posh", "fish", "csh", "tcsh", "oksh", "hush", "osh", "ysh",
+    "sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "yash", "posh", "fish",
+    "csh", "tcsh", "oksh", "hush", "osh", "ysh",
 ];
 
 pub(super) const TABLE: Table = &[
@@ -33,12 +34,17 @@ pub(crate) enum Kind {
 impl Run<'_> {
     /// Notes that a text is run as shell code, and walks it.
     pub(crate) fn executes_text(&mut self, code: &str, span: Span) -> Stream {
-        let known = code.trim_matches(|character: char| character == UNKNOWN || character.is_whitespace());
+        let known =
+            code.trim_matches(|character: char| character == UNKNOWN || character.is_whitespace());
         let origin = self.substituted;
         let rule = if origin.has(Origin::NETWORK) && text::uncertain(code) {
             "downloaded-code"
         } else if text::uncertain(code) && (known.is_empty() || origin.has(Origin::DECODED)) {
-            if origin.has(Origin::DECODED) { "hidden-code" } else { "unknown-code" }
+            if origin.has(Origin::DECODED) {
+                "hidden-code"
+            } else {
+                "unknown-code"
+            }
         } else {
             "shell-string"
         };
@@ -134,13 +140,17 @@ pub(super) fn shell(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         run.executes_file(&file.text, Kind::Shell, file.span);
     }
     if found.command {
-        let Some((code, rest)) = operands.split_first() else { return Stream::silent() };
+        let Some((code, rest)) = operands.split_first() else {
+            return Stream::silent();
+        };
         return shell_string(run, code, rest);
     }
     match operands.split_first() {
         Some((file, rest)) if !found.from_input => shell_file(run, file, rest),
         _ => {
-            let Some(stream) = run.stdin.clone() else { return Stream::unknown() };
+            let Some(stream) = run.stdin.clone() else {
+                return Stream::unknown();
+            };
             run.executes_stream(&stream, Kind::Shell, call.span)
         }
     }
@@ -148,7 +158,11 @@ pub(super) fn shell(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 /// `sh -c code name argument …`
 fn shell_string(run: &mut Run<'_>, code: &Argument, rest: &[Argument]) -> Stream {
-    let parameters: Vec<String> = rest.iter().skip(1).map(|argument| argument.text.clone()).collect();
+    let parameters: Vec<String> = rest
+        .iter()
+        .skip(1)
+        .map(|argument| argument.text.clone())
+        .collect();
     run.subshell(|run| {
         run.state.positional = Some(Rc::new(parameters));
         run.state.name = rest.first().map(|name| Rc::from(name.text.as_str()));
@@ -174,20 +188,25 @@ fn eval(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         return Stream::silent();
     }
     // Active patterns were written as such and are so again.
-    let code = code.join(" ").replace(text::STAR, "*").replace(text::ONE, "?");
+    let code = text::inactive(code.join(" "));
     let span = Span::new(call.span_of(0).start, call.span.end);
     run.executes_text(&code, span)
 }
 
 fn source(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let Some(file) = call.arguments.first() else { return Stream::silent() };
+    let Some(file) = call.arguments.first() else {
+        return Stream::silent();
+    };
     run.executes_file(&file.text, Kind::Shell, file.span);
     Stream::unknown()
 }
 
 /// `trap code SIGNAL …`
 fn trap(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let mut arguments = call.arguments.iter().filter(|argument| argument.text != "--");
+    let mut arguments = call
+        .arguments
+        .iter()
+        .filter(|argument| argument.text != "--");
     if let Some(code) = arguments.next()
         && arguments.next().is_some()
         && !code.text.starts_with('-')

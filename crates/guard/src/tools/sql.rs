@@ -6,12 +6,48 @@ use crate::finding::Target;
 use crate::run::{Call, Run, Stream};
 
 pub(super) const TABLE: Table = &[
-    (&["psql", "pgcli", "cockroach", "yugabyte", "ysqlsh", "usql"], client as Handler),
+    (
+        &["psql", "pgcli", "cockroach", "yugabyte", "ysqlsh", "usql"],
+        client as Handler,
+    ),
     (&["mysql", "mariadb", "mycli", "mysqlsh", "tidb"], client),
-    (&["sqlite3", "sqlite", "litecli", "duckdb", "libsql"], client),
-    (&["clickhouse-client", "clickhouse-local", "clickhouse", "cqlsh", "sqlcmd", "snowsql", "trino", "presto", "hive", "beeline", "impala-shell", "sqlplus", "isql", "bq", "spark-sql", "db2", "athenacli", "turso", "mssql-cli", "vsql", "osql", "tsql", "fbsql"], client),
+    (
+        &["sqlite3", "sqlite", "litecli", "duckdb", "libsql"],
+        client,
+    ),
+    (
+        &[
+            "clickhouse-client",
+            "clickhouse-local",
+            "clickhouse",
+            "cqlsh",
+            "sqlcmd",
+            "snowsql",
+            "trino",
+            "presto",
+            "hive",
+            "beeline",
+            "impala-shell",
+            "sqlplus",
+            "isql",
+            "bq",
+            "spark-sql",
+            "db2",
+            "athenacli",
+            "turso",
+            "mssql-cli",
+            "vsql",
+            "osql",
+            "tsql",
+            "fbsql",
+        ],
+        client,
+    ),
     (&["mongosh", "mongo", "mongodb"], mongo),
-    (&["redis-cli", "valkey-cli", "keydb-cli", "dragonfly-cli"], redis),
+    (
+        &["redis-cli", "valkey-cli", "keydb-cli", "dragonfly-cli"],
+        redis,
+    ),
 ];
 
 /// What a statement would do.
@@ -24,12 +60,45 @@ enum Deed {
 
 fn grammar(name: &str) -> Grammar {
     match name {
-        "psql" | "pgcli" | "ysqlsh" | "usql" => Grammar::new("cdfhLoFPpRTUvX_", &["command", "dbname", "file", "host", "port", "username", "set", "variable", "output", "log-file", "pset"]),
-        "mysql" | "mariadb" | "mycli" | "mysqlsh" => Grammar::new("eDhPuS", &["execute", "database", "host", "port", "user", "socket", "init-command", "defaults-file", "defaults-extra-file"]),
-        "sqlite3" | "sqlite" | "duckdb" | "litecli" => Grammar::new("cs", &["cmd", "separator", "init", "newline", "nullvalue"]).dashed(),
+        "psql" | "pgcli" | "ysqlsh" | "usql" => Grammar::new(
+            "cdfhLoFPpRTUvX_",
+            &[
+                "command", "dbname", "file", "host", "port", "username", "set", "variable",
+                "output", "log-file", "pset",
+            ],
+        ),
+        "mysql" | "mariadb" | "mycli" | "mysqlsh" => Grammar::new(
+            "eDhPuS",
+            &[
+                "execute",
+                "database",
+                "host",
+                "port",
+                "user",
+                "socket",
+                "init-command",
+                "defaults-file",
+                "defaults-extra-file",
+            ],
+        ),
+        "sqlite3" | "sqlite" | "duckdb" | "litecli" => {
+            Grammar::new("cs", &["cmd", "separator", "init", "newline", "nullvalue"]).dashed()
+        }
         "cockroach" => Grammar::new("ed", &["execute", "url", "host", "database"]),
         "bq" => Grammar::new("", &["project_id", "location"]),
-        _ => Grammar::new("qeQkuhpdUPSfE", &["query", "execute", "host", "port", "user", "password", "database", "multiquery_"]),
+        _ => Grammar::new(
+            "qeQkuhpdUPSfE",
+            &[
+                "query",
+                "execute",
+                "host",
+                "port",
+                "user",
+                "password",
+                "database",
+                "multiquery_",
+            ],
+        ),
     }
 }
 
@@ -39,8 +108,14 @@ fn client(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         return Stream::unknown();
     }
     for flag in &options.flags {
-        let sends = matches!(flag.name, "c" | "e" | "q" | "Q" | "command" | "execute" | "query" | "cmd" | "init-command" | "s")
-            || (flag.long && flag.name.len() > 3 && ["command", "execute", "query"].iter().any(|full| full.starts_with(flag.name)));
+        let sends = matches!(
+            flag.name,
+            "c" | "e" | "q" | "Q" | "command" | "execute" | "query" | "cmd" | "init-command" | "s"
+        ) || (flag.long
+            && flag.name.len() > 3
+            && ["command", "execute", "query"]
+                .iter()
+                .any(|full| full.starts_with(flag.name)));
         if let Some(sql) = flag.value.filter(|_| sends) {
             statements(run, call, sql, flag.at);
         }
@@ -63,13 +138,31 @@ fn statements(run: &mut Run<'_>, call: &Call<'_>, sql: &str, at: usize) {
     for statement in split(sql) {
         match deed(&statement) {
             Deed::Nothing => {}
-            Deed::Destroys => run.report("sql-destroys", span, Target::Remote, &statement.join(" ")),
-            Deed::RunsCommand => run.report("tool-runs-command", span, Target::None, &statement.join(" ")),
+            Deed::Destroys => {
+                run.report("sql-destroys", span, Target::Remote, &statement.join(" "))
+            }
+            Deed::RunsCommand => run.report(
+                "tool-runs-command",
+                span,
+                Target::None,
+                &statement.join(" "),
+            ),
         }
     }
     for line in sql.lines().map(str::trim_start) {
-        let command = line.strip_prefix("\\!").or_else(|| line.strip_prefix(".shell ")).or_else(|| line.strip_prefix(".system ")).or_else(|| line.strip_prefix("system "));
-        let piped = line.starts_with("\\copy") && line.to_ascii_lowercase().contains("program") || line.starts_with(".import") && line.contains('|') || line.starts_with("\\o |") || line.starts_with(".output |") || line.starts_with(".once |") || line.starts_with("\\g |") || line.contains("load_extension") || line.starts_with(".load ");
+        let command = line
+            .strip_prefix("\\!")
+            .or_else(|| line.strip_prefix(".shell "))
+            .or_else(|| line.strip_prefix(".system "))
+            .or_else(|| line.strip_prefix("system "));
+        let piped = line.starts_with("\\copy") && line.to_ascii_lowercase().contains("program")
+            || line.starts_with(".import") && line.contains('|')
+            || line.starts_with("\\o |")
+            || line.starts_with(".output |")
+            || line.starts_with(".once |")
+            || line.starts_with("\\g |")
+            || line.contains("load_extension")
+            || line.starts_with(".load ");
         if let Some(command) = command {
             run.report("tool-runs-command", span, Target::None, command);
             run.subshell(|run| run.script(command, span));
@@ -98,14 +191,18 @@ fn split(sql: &str) -> Vec<Vec<String>> {
             }
             '-' if after.starts_with('-') => past(after, "\n"),
             '#' => past(after, "\n"),
-            '/' if after.starts_with("*!") => after[2..].trim_start_matches(|digit: char| digit.is_ascii_digit()),
+            '/' if after.starts_with("*!") => {
+                after[2..].trim_start_matches(|digit: char| digit.is_ascii_digit())
+            }
             '/' if after.starts_with('*') => past(&after[1..], "*/"),
             ';' => {
                 all.push(std::mem::take(&mut words));
                 after
             }
             _ if character.is_alphanumeric() || character == '_' => {
-                let end = rest.find(|next: char| !next.is_alphanumeric() && next != '_').unwrap_or(rest.len());
+                let end = rest
+                    .find(|next: char| !next.is_alphanumeric() && next != '_')
+                    .unwrap_or(rest.len());
                 words.push(rest[..end].to_ascii_uppercase());
                 &rest[end..]
             }
@@ -141,16 +238,26 @@ fn deed(words: &[String]) -> Deed {
         "REPLACE_" => true,
         _ => false,
     };
-    if has("PROGRAM") && (has("COPY") || has("FROM") || has("TO")) && has("COPY") || has("XP_CMDSHELL") || has("SYS_EXEC") {
+    if has("PROGRAM") && (has("COPY") || has("FROM") || has("TO")) && has("COPY")
+        || has("XP_CMDSHELL")
+        || has("SYS_EXEC")
+    {
         return Deed::RunsCommand;
     }
     let destroys = match word(0) {
         "EXPLAIN" if !has("ANALYZE") && !has("ANALYSE") => false,
-        "EXPLAIN" | "WITH" => words.iter().enumerate().any(|(at, word)| matches!(word.as_str(), "DELETE" | "UPDATE" | "TRUNCATE") && starts(at)),
-        "BEGIN" | "START" | "DO" | "SET" | "USE" => (1..words.len().min(64)).any(|at| matches!(word(at), "DROP" | "TRUNCATE" | "DELETE") && starts(at)),
+        "EXPLAIN" | "WITH" => words.iter().enumerate().any(|(at, word)| {
+            matches!(word.as_str(), "DELETE" | "UPDATE" | "TRUNCATE") && starts(at)
+        }),
+        "BEGIN" | "START" | "DO" | "SET" | "USE" => (1..words.len().min(64))
+            .any(|at| matches!(word(at), "DROP" | "TRUNCATE" | "DELETE") && starts(at)),
         _ => starts(0),
     };
-    if destroys { Deed::Destroys } else { Deed::Nothing }
+    if destroys {
+        Deed::Destroys
+    } else {
+        Deed::Nothing
+    }
 }
 
 /// Tells whether a condition chooses rows; one that is always true does not.
@@ -159,16 +266,44 @@ fn filtered(words: &[String]) -> bool {
         return words.iter().any(|word| word == "LIMIT");
     };
     let condition: Vec<&str> = words[at + 1..].iter().map(String::as_str).collect();
-    !matches!(condition.as_slice(), [] | ["TRUE"] | ["1"] | ["1", "=", "1"] | ["'", "=", "'"])
+    !matches!(
+        condition.as_slice(),
+        [] | ["TRUE"] | ["1"] | ["1", "=", "1"] | ["'", "=", "'"]
+    )
 }
 
 fn mongo(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("upf", &["eval", "host", "port", "username", "password", "file"]));
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new(
+            "upf",
+            &["eval", "host", "port", "username", "password", "file"],
+        ),
+    );
     let input = run.stdin.as_ref().and_then(|stream| stream.text.clone());
-    let codes = options.values("", "eval").map(|(code, _)| code.to_owned()).chain(input);
+    let codes = options
+        .values("", "eval")
+        .map(|(code, _)| code.to_owned())
+        .chain(input);
     for code in codes.collect::<Vec<_>>() {
-        let code: String = code.chars().filter(|character| !character.is_whitespace()).collect();
-        let destroys = ["dropDatabase(", ".drop(", ".dropIndexes(", "deleteMany({})", ".remove({})", ".deleteMany()", ".remove()", "shutdownServer(", "dropUser(", "dropAllUsers"].iter().any(|call| code.contains(call));
+        let code: String = code
+            .chars()
+            .filter(|character| !character.is_whitespace())
+            .collect();
+        let destroys = [
+            "dropDatabase(",
+            ".drop(",
+            ".dropIndexes(",
+            "deleteMany({})",
+            ".remove({})",
+            ".deleteMany()",
+            ".remove()",
+            "shutdownServer(",
+            "dropUser(",
+            "dropAllUsers",
+        ]
+        .iter()
+        .any(|call| code.contains(call));
         if destroys {
             run.report("database-reset", call.span, Target::Remote, &code);
         }
@@ -177,16 +312,37 @@ fn mongo(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 }
 
 fn redis(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("hpnausrixdD", &["user", "pass", "uri", "pipe-timeout", "cluster_"]).stopping());
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new(
+            "hpnausrixdD",
+            &["user", "pass", "uri", "pipe-timeout", "cluster_"],
+        )
+        .stopping(),
+    );
     let mut lines: Vec<String> = vec![options.texts().take(4).collect::<Vec<_>>().join(" ")];
     if options.operands.is_empty() {
-        lines = run.stdin.as_ref().and_then(|stream| stream.text.clone()).unwrap_or_default().lines().map(str::to_owned).collect();
+        lines = run
+            .stdin
+            .as_ref()
+            .and_then(|stream| stream.text.clone())
+            .unwrap_or_default()
+            .lines()
+            .map(str::to_owned)
+            .collect();
     }
     for line in lines {
         let upper = line.trim().to_ascii_uppercase();
         let first = upper.split_whitespace().next().unwrap_or_default();
         let second = upper.split_whitespace().nth(1).unwrap_or_default();
-        let destroys = matches!(first, "FLUSHALL" | "FLUSHDB" | "SHUTDOWN" | "SWAPDB") || (first == "CONFIG" && second == "SET") || (first == "SCRIPT" && second == "FLUSH") || (first == "DEBUG" && matches!(second, "SEGFAULT" | "RELOAD")) || first == "SLAVEOF" || first == "REPLICAOF" || (first == "MODULE" && second == "LOAD") || (call.bulk && matches!(first, "DEL" | "UNLINK"));
+        let destroys = matches!(first, "FLUSHALL" | "FLUSHDB" | "SHUTDOWN" | "SWAPDB")
+            || (first == "CONFIG" && second == "SET")
+            || (first == "SCRIPT" && second == "FLUSH")
+            || (first == "DEBUG" && matches!(second, "SEGFAULT" | "RELOAD"))
+            || first == "SLAVEOF"
+            || first == "REPLICAOF"
+            || (first == "MODULE" && second == "LOAD")
+            || (call.bulk && matches!(first, "DEL" | "UNLINK"));
         if destroys {
             run.report("database-reset", call.span, Target::Remote, &line);
         }

@@ -1,6 +1,5 @@
 //! Programs that run another program: they are taken off and the rest is judged.
 
-
 use super::options::{Grammar, Options};
 use super::shell::{Kind, SHELLS};
 use crate::finding::Target;
@@ -37,69 +36,447 @@ enum Rest {
     Elsewhere,
 }
 
-const PLAIN: Wrapper =
-    Wrapper { names: &[], short: "", long: &[], skip: 0, code: ("", &[]), idle: "", rest: Rest::Command };
+const PLAIN: Wrapper = Wrapper {
+    names: &[],
+    short: "",
+    long: &[],
+    skip: 0,
+    code: ("", &[]),
+    idle: "",
+    rest: Rest::Command,
+};
 
 const fn plain(names: &'static [&'static str]) -> Wrapper {
     Wrapper { names, ..PLAIN }
 }
 
-const fn with(names: &'static [&'static str], short: &'static str, long: &'static [&'static str]) -> Wrapper {
-    Wrapper { names, short, long, ..PLAIN }
+const fn with(
+    names: &'static [&'static str],
+    short: &'static str,
+    long: &'static [&'static str],
+) -> Wrapper {
+    Wrapper {
+        names,
+        short,
+        long,
+        ..PLAIN
+    }
 }
 
 pub(super) const WRAPPERS: &[Wrapper] = &[
-    plain(&["nohup", "builtin", "eatmydata", "linux32", "linux64", "setarch", "arch", "catchsegv", "dbus-run-session", "fakeroot", "winpty", "unbuffer", "tsocks",
-        "torify", "torsocks", "rlwrap", "stdout", "ts", "chronic", "ifne", "pee", "sponge-run", "noglob", "nocorrect", "gamemoderun", "primusrun", "optirun", "proxychains", "proxychains4", "detach", "dbus-launch", "aa-exec", "pasuspender", "softlimit", "chpst", "envchain", "git-crypt-exec", "faketime-run", "i386", "x86_64", "uname26", "with-contenv", "dumb-init", "tini", "catatonit", "sem", "retry", "command-not-found-run"]),
+    plain(&[
+        "nohup",
+        "builtin",
+        "eatmydata",
+        "linux32",
+        "linux64",
+        "setarch",
+        "arch",
+        "catchsegv",
+        "dbus-run-session",
+        "fakeroot",
+        "winpty",
+        "unbuffer",
+        "tsocks",
+        "torify",
+        "torsocks",
+        "rlwrap",
+        "stdout",
+        "ts",
+        "chronic",
+        "ifne",
+        "pee",
+        "sponge-run",
+        "noglob",
+        "nocorrect",
+        "gamemoderun",
+        "primusrun",
+        "optirun",
+        "proxychains",
+        "proxychains4",
+        "detach",
+        "dbus-launch",
+        "aa-exec",
+        "pasuspender",
+        "softlimit",
+        "chpst",
+        "envchain",
+        "git-crypt-exec",
+        "faketime-run",
+        "i386",
+        "x86_64",
+        "uname26",
+        "with-contenv",
+        "dumb-init",
+        "tini",
+        "catatonit",
+        "sem",
+        "retry",
+        "command-not-found-run",
+    ]),
     with(&["setarch_"], "", &[]),
     with(&["nice"], "n", &["adjustment"]),
-    Wrapper { names: &["ionice"], short: "cnpPu", long: &["class", "classdata", "pid", "pgid", "uid"], idle: "pPu", ..PLAIN },
+    Wrapper {
+        names: &["ionice"],
+        short: "cnpPu",
+        long: &["class", "classdata", "pid", "pgid", "uid"],
+        idle: "pPu",
+        ..PLAIN
+    },
     with(&["setsid"], "", &[]),
-    Wrapper { names: &["timeout", "gtimeout"], short: "ks", long: &["kill-after", "signal"], skip: 1, ..PLAIN },
-    Wrapper { names: &["timelimit"], short: "tTsS", long: &[], ..PLAIN },
+    Wrapper {
+        names: &["timeout", "gtimeout"],
+        short: "ks",
+        long: &["kill-after", "signal"],
+        skip: 1,
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["timelimit"],
+        short: "tTsS",
+        long: &[],
+        ..PLAIN
+    },
     with(&["time", "gtime"], "fo", &["format", "output"]),
     with(&["stdbuf"], "ioe", &["input", "output", "error"]),
-    Wrapper { names: &["chrt"], short: "TPDp", long: &["sched-runtime", "sched-period", "sched-deadline", "pid"], skip: 1, idle: "pm", ..PLAIN },
-    Wrapper { names: &["taskset"], short: "", long: &[], skip: 1, idle: "p", ..PLAIN },
-    Wrapper { names: &["numactl"], short: "NmipCl", long: &["membind", "cpunodebind", "interleave", "preferred", "physcpubind"], ..PLAIN },
-    Wrapper { names: &["flock"], short: "wE", long: &["wait", "timeout", "conflict-exit-code"], skip: 1, code: ("c", &["command"]), ..PLAIN },
-    Wrapper { names: &["lockf"], short: "t", long: &[], skip: 1, ..PLAIN },
-    with(&["strace"], "aeEIoOpPsSuUX", &["trace", "output", "attach", "user", "env", "string-limit", "signal", "status"]),
+    Wrapper {
+        names: &["chrt"],
+        short: "TPDp",
+        long: &["sched-runtime", "sched-period", "sched-deadline", "pid"],
+        skip: 1,
+        idle: "pm",
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["taskset"],
+        short: "",
+        long: &[],
+        skip: 1,
+        idle: "p",
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["numactl"],
+        short: "NmipCl",
+        long: &[
+            "membind",
+            "cpunodebind",
+            "interleave",
+            "preferred",
+            "physcpubind",
+        ],
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["flock"],
+        short: "wE",
+        long: &["wait", "timeout", "conflict-exit-code"],
+        skip: 1,
+        code: ("c", &["command"]),
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["lockf"],
+        short: "t",
+        long: &[],
+        skip: 1,
+        ..PLAIN
+    },
+    with(
+        &["strace"],
+        "aeEIoOpPsSuUX",
+        &[
+            "trace",
+            "output",
+            "attach",
+            "user",
+            "env",
+            "string-limit",
+            "signal",
+            "status",
+        ],
+    ),
     with(&["ltrace"], "aeFlnopSsux", &["output", "library"]),
-    with(&["valgrind", "perf-stat", "heaptrack", "rr-record"], "", &[]),
-    Wrapper { names: &["watch", "viddy", "hwatch"], short: "nq", long: &["interval", "equexit"], rest: Rest::Code, ..PLAIN },
-    Wrapper { names: &["script"], short: "cEILOBTmo", long: &["command", "echo", "log-in", "log-out", "log-io", "log-timing", "output-limit"], code: ("c", &["command"]), skip: 1, ..PLAIN },
+    with(
+        &["valgrind", "perf-stat", "heaptrack", "rr-record"],
+        "",
+        &[],
+    ),
+    Wrapper {
+        names: &["watch", "viddy", "hwatch"],
+        short: "nq",
+        long: &["interval", "equexit"],
+        rest: Rest::Code,
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["script"],
+        short: "cEILOBTmo",
+        long: &[
+            "command",
+            "echo",
+            "log-in",
+            "log-out",
+            "log-io",
+            "log-timing",
+            "output-limit",
+        ],
+        code: ("c", &["command"]),
+        skip: 1,
+        ..PLAIN
+    },
     with(&["caffeinate"], "tw", &[]),
     with(&["systemd-inhibit"], "", &["what", "who", "why", "mode"]),
     with(&["proot"], "rbwvSRkqi", &["rootfs", "bind", "cwd"]),
-    Wrapper { names: &["chroot", "arch-chroot"], short: "u", long: &["userspec", "groups"], skip: 1, ..PLAIN },
-    with(&["unshare"], "SGRw", &["setuid", "setgid", "root", "wd", "map-user", "map-group", "propagation", "mount-proc"]),
+    Wrapper {
+        names: &["chroot", "arch-chroot"],
+        short: "u",
+        long: &["userspec", "groups"],
+        skip: 1,
+        ..PLAIN
+    },
+    with(
+        &["unshare"],
+        "SGRw",
+        &[
+            "setuid",
+            "setgid",
+            "root",
+            "wd",
+            "map-user",
+            "map-group",
+            "propagation",
+            "mount-proc",
+        ],
+    ),
     with(&["nsenter"], "tSGrw", &["target", "setuid", "setgid"]),
-    Wrapper { names: &["systemd-run"], short: "pHMGE", long: &["unit", "property", "description", "slice", "uid", "gid", "nice", "working-directory", "setenv", "on-active", "on-boot", "on-startup", "on-unit-active", "on-unit-inactive", "on-calendar", "timer-property", "path-property", "socket-property", "host", "machine", "service-type"], ..PLAIN },
+    Wrapper {
+        names: &["systemd-run"],
+        short: "pHMGE",
+        long: &[
+            "unit",
+            "property",
+            "description",
+            "slice",
+            "uid",
+            "gid",
+            "nice",
+            "working-directory",
+            "setenv",
+            "on-active",
+            "on-boot",
+            "on-startup",
+            "on-unit-active",
+            "on-unit-inactive",
+            "on-calendar",
+            "timer-property",
+            "path-property",
+            "socket-property",
+            "host",
+            "machine",
+            "service-type",
+        ],
+        ..PLAIN
+    },
     with(&["systemd-cat"], "tp", &["identifier", "priority"]),
     with(&["firejail"], "", &[]),
-    with(&["prlimit", "choom", "cpulimit", "cgexec"], "ongplec", &["pid", "limit"]),
-    with(&["xvfb-run"], "efnpsw", &["error-file", "auth-file", "server-num", "server-args", "wait"]),
+    with(
+        &["prlimit", "choom", "cpulimit", "cgexec"],
+        "ongplec",
+        &["pid", "limit"],
+    ),
+    with(
+        &["xvfb-run"],
+        "efnpsw",
+        &[
+            "error-file",
+            "auth-file",
+            "server-num",
+            "server-args",
+            "wait",
+        ],
+    ),
     with(&["ssh-agent"], "atEOP", &[]),
-    with(&["dotenv", "dotenvx", "dotenv-cli", "env-cmd", "cross-env", "cross-env-shell"], "fepv", &["file"]),
-    Wrapper { names: &["sshpass"], short: "pfdP", long: &[], ..PLAIN },
-    Wrapper { names: &["gosu", "su-exec", "chpst_", "setuidgid", "s6-setuidgid"], skip: 1, ..PLAIN },
-    with(&["setpriv"], "", &["reuid", "regid", "groups", "ruid", "euid", "rgid", "egid", "securebits", "pdeathsig"]),
-    with(&["run0"], "uDg", &["user", "unit", "property", "chdir", "nice", "group"]),
-    with(&["start-stop-daemon"], "xnpucgdsR", &["exec", "name", "pidfile", "user", "chuid", "startas", "chdir", "signal", "retry"]),
+    with(
+        &[
+            "dotenv",
+            "dotenvx",
+            "dotenv-cli",
+            "env-cmd",
+            "cross-env",
+            "cross-env-shell",
+        ],
+        "fepv",
+        &["file"],
+    ),
+    Wrapper {
+        names: &["sshpass"],
+        short: "pfdP",
+        long: &[],
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["gosu", "su-exec", "chpst_", "setuidgid", "s6-setuidgid"],
+        skip: 1,
+        ..PLAIN
+    },
+    with(
+        &["setpriv"],
+        "",
+        &[
+            "reuid",
+            "regid",
+            "groups",
+            "ruid",
+            "euid",
+            "rgid",
+            "egid",
+            "securebits",
+            "pdeathsig",
+        ],
+    ),
+    with(
+        &["run0"],
+        "uDg",
+        &["user", "unit", "property", "chdir", "nice", "group"],
+    ),
+    with(
+        &["start-stop-daemon"],
+        "xnpucgdsR",
+        &[
+            "exec", "name", "pidfile", "user", "chuid", "startas", "chdir", "signal", "retry",
+        ],
+    ),
     with(&["daemonize"], "acEeolpu", &[]),
-    Wrapper { names: &["entr"], short: "", long: &[], code: ("", &[]), ..PLAIN },
-    Wrapper { names: &["watchexec", "inotifywait-run", "reflex", "cargo-watch", "chokidar"], short: "wefioscdrt", long: &["watch", "exts", "filter", "ignore", "signal", "shell", "debounce", "command", "exec"], code: ("c", &["command", "exec"]), rest: Rest::Code, ..PLAIN },
-    Wrapper { names: &["nodemon"], short: "xewid", long: &["exec", "ext", "watch", "ignore", "delay"], code: ("x", &["exec"]), rest: Rest::Assignments, ..PLAIN },
-    Wrapper { names: &["hyperfine", "multitime", "poop"], short: "wmMrpcnNsSLDPiu", long: &["warmup", "min-runs", "max-runs", "runs", "setup", "prepare", "conclude", "cleanup", "shell", "style", "export-json", "export-csv", "export-markdown", "parameter-list", "parameter-scan", "command-name", "time-unit"], code: ("pcs", &["prepare", "setup", "cleanup", "conclude"]), rest: Rest::Codes, ..PLAIN },
-    Wrapper { names: &["concurrently"], short: "nckpm", long: &["names", "prefix", "prefix-colors"], rest: Rest::Codes, ..PLAIN },
-    Wrapper { names: &["mpirun", "mpiexec", "srun", "orterun", "horovodrun"], short: "nNHptcJoeAGwx", long: &["np", "host", "hostfile", "ntasks", "nodes", "partition", "time", "mem", "gres", "account", "job-name"], ..PLAIN },
-    Wrapper { names: &["sbatch", "qsub", "bsub"], short: "pntJoecNAqlM", long: &["wrap", "partition", "time", "nodes", "ntasks", "output", "error", "job-name"], code: ("", &["wrap"]), idle: "_", ..PLAIN },
-    Wrapper { names: &["pdsh", "clush", "dsh", "pssh", "parallel-ssh"], short: "wgxlftuhHBiIo", long: &["hosts", "host", "user"], rest: Rest::Code, ..PLAIN },
-    Wrapper { names: &["expect_unbuffer", "faketime"], skip: 1, ..PLAIN },
-    Wrapper { names: &["perf"], skip: 1, ..PLAIN },
-    Wrapper { names: &["tmux-run"], rest: Rest::Code, ..PLAIN },
-    with(&["bwrap"], "", &["bind", "ro-bind", "dev", "proc", "tmpfs", "chdir", "setenv", "unsetenv", "uid", "gid", "hostname", "dir", "file", "symlink"]),
+    Wrapper {
+        names: &["entr"],
+        short: "",
+        long: &[],
+        code: ("", &[]),
+        ..PLAIN
+    },
+    Wrapper {
+        names: &[
+            "watchexec",
+            "inotifywait-run",
+            "reflex",
+            "cargo-watch",
+            "chokidar",
+        ],
+        short: "wefioscdrt",
+        long: &[
+            "watch", "exts", "filter", "ignore", "signal", "shell", "debounce", "command", "exec",
+        ],
+        code: ("c", &["command", "exec"]),
+        rest: Rest::Code,
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["nodemon"],
+        short: "xewid",
+        long: &["exec", "ext", "watch", "ignore", "delay"],
+        code: ("x", &["exec"]),
+        rest: Rest::Assignments,
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["hyperfine", "multitime", "poop"],
+        short: "wmMrpcnNsSLDPiu",
+        long: &[
+            "warmup",
+            "min-runs",
+            "max-runs",
+            "runs",
+            "setup",
+            "prepare",
+            "conclude",
+            "cleanup",
+            "shell",
+            "style",
+            "export-json",
+            "export-csv",
+            "export-markdown",
+            "parameter-list",
+            "parameter-scan",
+            "command-name",
+            "time-unit",
+        ],
+        code: ("pcs", &["prepare", "setup", "cleanup", "conclude"]),
+        rest: Rest::Codes,
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["concurrently"],
+        short: "nckpm",
+        long: &["names", "prefix", "prefix-colors"],
+        rest: Rest::Codes,
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["mpirun", "mpiexec", "srun", "orterun", "horovodrun"],
+        short: "nNHptcJoeAGwx",
+        long: &[
+            "np",
+            "host",
+            "hostfile",
+            "ntasks",
+            "nodes",
+            "partition",
+            "time",
+            "mem",
+            "gres",
+            "account",
+            "job-name",
+        ],
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["sbatch", "qsub", "bsub"],
+        short: "pntJoecNAqlM",
+        long: &[
+            "wrap",
+            "partition",
+            "time",
+            "nodes",
+            "ntasks",
+            "output",
+            "error",
+            "job-name",
+        ],
+        code: ("", &["wrap"]),
+        idle: "_",
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["pdsh", "clush", "dsh", "pssh", "parallel-ssh"],
+        short: "wgxlftuhHBiIo",
+        long: &["hosts", "host", "user"],
+        rest: Rest::Code,
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["expect_unbuffer", "faketime"],
+        skip: 1,
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["perf"],
+        skip: 1,
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["tmux-run"],
+        rest: Rest::Code,
+        ..PLAIN
+    },
+    with(
+        &["bwrap"],
+        "",
+        &[
+            "bind", "ro-bind", "dev", "proc", "tmpfs", "chdir", "setenv", "unsetenv", "uid", "gid",
+            "hostname", "dir", "file", "symlink",
+        ],
+    ),
 ];
 
 /// Programs that run a command only after certain words: `uv run`, `aws-vault exec profile --`.
@@ -115,91 +492,575 @@ pub(super) struct Runner {
 }
 
 const fn runner(name: &'static str, words: &'static [&'static str], skip: usize) -> Runner {
-    Runner { name, words, short: "", long: &[], skip, code: ("", &[]), rest: Rest::Command }
+    Runner {
+        name,
+        words,
+        short: "",
+        long: &[],
+        skip,
+        code: ("", &[]),
+        rest: Rest::Command,
+    }
 }
 
 const CONTAINER_LONG: &[&str] = &[
-    "name", "volume", "env", "env-file", "workdir", "user", "publish", "network", "entrypoint", "mount", "memory", "cpus", "hostname", "label", "platform", "add-host",
-    "device", "cap-add", "cap-drop", "security-opt", "ulimit", "shm-size", "tmpfs", "restart", "pull", "log-driver", "log-opt", "ip", "dns", "gpus", "runtime", "detach-keys",
-    "container", "namespace", "image", "overrides", "kubeconfig", "context", "cidfile", "volumes-from", "link", "expose", "group-add", "pids-limit", "stop-signal", "cgroup-parent", "index", "service-ports_", "file", "project-name",
+    "name",
+    "volume",
+    "env",
+    "env-file",
+    "workdir",
+    "user",
+    "publish",
+    "network",
+    "entrypoint",
+    "mount",
+    "memory",
+    "cpus",
+    "hostname",
+    "label",
+    "platform",
+    "add-host",
+    "device",
+    "cap-add",
+    "cap-drop",
+    "security-opt",
+    "ulimit",
+    "shm-size",
+    "tmpfs",
+    "restart",
+    "pull",
+    "log-driver",
+    "log-opt",
+    "ip",
+    "dns",
+    "gpus",
+    "runtime",
+    "detach-keys",
+    "container",
+    "namespace",
+    "image",
+    "overrides",
+    "kubeconfig",
+    "context",
+    "cidfile",
+    "volumes-from",
+    "link",
+    "expose",
+    "group-add",
+    "pids-limit",
+    "stop-signal",
+    "cgroup-parent",
+    "index",
+    "service-ports_",
+    "file",
+    "project-name",
 ];
 
 pub(super) const RUNNERS: &[Runner] = &[
-    runner("uv", &["run"], 0), runner("poetry", &["run"], 0), runner("pipenv", &["run"], 0), runner("pdm", &["run"], 0), runner("hatch", &["run"], 0), runner("rye", &["run"], 0),
-    runner("bundle", &["exec"], 0), runner("rbenv", &["exec"], 0), runner("pyenv", &["exec"], 0), runner("nodenv", &["exec"], 0), runner("asdf", &["exec"], 0), runner("mise", &["exec"], 0), runner("mise", &["x"], 0),
-    runner("pnpm", &["exec"], 0), runner("pnpm", &["dlx"], 0), runner("yarn", &["exec"], 0), runner("yarn", &["dlx"], 0), runner("bun", &["x"], 0), runner("rustup", &["run"], 1),
-    runner("direnv", &["exec"], 1), runner("op", &["run"], 0), runner("doppler", &["run"], 0), runner("infisical", &["run"], 0), runner("teller", &["run"], 0), runner("chamber", &["exec"], 1),
-    runner("aws-vault", &["exec"], 1), runner("vault-env", &[], 0), runner("sops", &["exec-env"], 1), runner("sops", &["exec-file"], 1), runner("snap", &["run"], 0), runner("flatpak-spawn", &[], 0),
-    runner("nvm", &["exec"], 1), runner("devbox", &["run"], 0), runner("ddev", &["exec"], 0), runner("lando", &["ssh"], 0), runner("xcrun", &[], 0), runner("perf", &["record"], 0), runner("perf", &["stat"], 0), runner("perf", &["trace"], 0),
-    Runner { name: "conda", words: &["run"], short: "np", long: &["name", "prefix", "cwd"], ..runner("", &[], 0) },
-    Runner { name: "mamba", words: &["run"], short: "np", long: &["name", "prefix", "cwd"], ..runner("", &[], 0) },
-    Runner { name: "npx", words: &[], short: "pc", long: &["package", "call"], code: ("c", &["call"]), ..runner("", &[], 0) },
-    Runner { name: "bunx", words: &[], short: "p", long: &["package"], ..runner("", &[], 0) },
-    Runner { name: "npm", words: &["exec"], short: "cpw", long: &["call", "package", "workspace"], code: ("c", &["call"]), ..runner("", &[], 0) },
-    Runner { name: "npm", words: &["x"], short: "cpw", long: &["call", "package", "workspace"], code: ("c", &["call"]), ..runner("", &[], 0) },
-    Runner { name: "nix", words: &["develop"], short: "c", long: &["command"], code: ("", &[]), ..runner("", &[], 0) },
-    Runner { name: "nix-shell", words: &[], short: "pAI", long: &["run", "command", "packages"], code: ("", &["run", "command"]), rest: Rest::Command, ..runner("", &[], 99) },
-    Runner { name: "docker", words: &["exec"], short: "ewudn", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "podman", words: &["exec"], short: "ewudn", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "nerdctl", words: &["exec"], short: "ewudn", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "docker", words: &["container", "exec"], short: "ewu", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "docker", words: &["run"], short: "vewuphmlac", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "docker", words: &["container", "run"], short: "vewuphmlac", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "podman", words: &["run"], short: "vewuphmlac", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "nerdctl", words: &["run"], short: "vewuphmlac", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "docker", words: &["compose", "exec"], short: "ewuf", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "docker", words: &["compose", "run"], short: "vewupf", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "docker-compose", words: &["exec"], short: "ewuf", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "docker-compose", words: &["run"], short: "vewupf", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "kubectl", words: &["exec"], short: "cnfs", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "oc", words: &["exec"], short: "cnf", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "oc", words: &["rsh"], short: "cnf", long: CONTAINER_LONG, rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "lxc", words: &["exec"], rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "incus", words: &["exec"], rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "lxc-attach", words: &[], short: "n", long: &["name"], rest: Rest::Elsewhere, ..runner("", &[], 0) },
-    Runner { name: "podman", words: &["unshare"], ..runner("", &[], 0) },
-    Runner { name: "singularity", words: &["exec"], short: "BHW", long: &["bind", "home", "pwd"], ..runner("", &[], 1) },
-    Runner { name: "apptainer", words: &["exec"], short: "BHW", long: &["bind", "home", "pwd"], ..runner("", &[], 1) },
-    Runner { name: "machinectl", words: &["shell"], rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "toolbox", words: &["run"], short: "c", long: &["container"], ..runner("", &[], 0) },
-    Runner { name: "distrobox", words: &["enter"], short: "n", long: &["name"], ..runner("", &[], 0) },
-    Runner { name: "distrobox-enter", words: &[], short: "n", long: &["name"], ..runner("", &[], 0) },
-    Runner { name: "multipass", words: &["exec"], rest: Rest::Elsewhere, ..runner("", &[], 1) },
-    Runner { name: "limactl", words: &["shell"], ..runner("", &[], 1) },
-    Runner { name: "colima", words: &["ssh"], ..runner("", &[], 0) },
-    Runner { name: "vagrant", words: &["ssh"], short: "c", long: &["command"], code: ("c", &["command"]), rest: Rest::Elsewhere, ..runner("", &[], 99) },
-    Runner { name: "gcloud", words: &["compute", "ssh"], long: &["command", "zone", "project"], code: ("", &["command"]), ..runner("", &[], 99) },
-    Runner { name: "heroku", words: &["run"], short: "a", long: &["app"], rest: Rest::Elsewhere, ..runner("", &[], 0) },
-    Runner { name: "fly", words: &["ssh", "console"], short: "Ca", long: &["command", "app"], code: ("C", &["command"]), rest: Rest::Elsewhere, ..runner("", &[], 99) },
-    Runner { name: "flyctl", words: &["ssh", "console"], short: "Ca", long: &["command", "app"], code: ("C", &["command"]), rest: Rest::Elsewhere, ..runner("", &[], 99) },
-    Runner { name: "repo", words: &["forall"], short: "c", long: &["command"], code: ("c", &["command"]), ..runner("", &[], 99) },
-    Runner { name: "lerna", words: &["exec"], ..runner("", &[], 0) },
-    Runner { name: "tmux", words: &["new-session"], short: "csnxytFe", long: &[], rest: Rest::Code, ..runner("", &[], 0) },
-    Runner { name: "tmux", words: &["new"], short: "csnxytFe", long: &[], rest: Rest::Code, ..runner("", &[], 0) },
-    Runner { name: "tmux", words: &["new-window"], short: "cntFe", long: &[], rest: Rest::Code, ..runner("", &[], 0) },
-    Runner { name: "tmux", words: &["neww"], short: "cntFe", long: &[], rest: Rest::Code, ..runner("", &[], 0) },
-    Runner { name: "tmux", words: &["split-window"], short: "cltFep", long: &[], rest: Rest::Code, ..runner("", &[], 0) },
-    Runner { name: "tmux", words: &["run-shell"], short: "cdt", long: &[], rest: Rest::Code, ..runner("", &[], 0) },
-    Runner { name: "tmux", words: &["run"], short: "cdt", long: &[], rest: Rest::Code, ..runner("", &[], 0) },
-    Runner { name: "tmux", words: &["if-shell"], short: "t", long: &[], rest: Rest::Codes, ..runner("", &[], 0) },
-    Runner { name: "tmux", words: &["respawn-pane"], short: "cte", long: &[], rest: Rest::Code, ..runner("", &[], 0) },
-    Runner { name: "tmux", words: &["send-keys"], short: "tN", long: &[], rest: Rest::Codes, ..runner("", &[], 0) },
-    Runner { name: "tmux", words: &["send"], short: "tN", long: &[], rest: Rest::Codes, ..runner("", &[], 0) },
-    Runner { name: "screen", words: &[], short: "cSshTetpX", long: &[], ..runner("", &[], 0) },
-    Runner { name: "byobu", words: &[], ..runner("", &[], 0) },
-    Runner { name: "dtach", words: &[], short: "Ancer", ..runner("", &[], 0) },
-    Runner { name: "abduco", words: &[], short: "Ance", ..runner("", &[], 0) },
-    Runner { name: "xterm", words: &[], short: "T", long: &[], ..runner("", &[], 0) },
-    Runner { name: "go", words: &["generate_"], ..runner("", &[], 0) },
+    runner("uv", &["run"], 0),
+    runner("poetry", &["run"], 0),
+    runner("pipenv", &["run"], 0),
+    runner("pdm", &["run"], 0),
+    runner("hatch", &["run"], 0),
+    runner("rye", &["run"], 0),
+    runner("bundle", &["exec"], 0),
+    runner("rbenv", &["exec"], 0),
+    runner("pyenv", &["exec"], 0),
+    runner("nodenv", &["exec"], 0),
+    runner("asdf", &["exec"], 0),
+    runner("mise", &["exec"], 0),
+    runner("mise", &["x"], 0),
+    runner("pnpm", &["exec"], 0),
+    runner("pnpm", &["dlx"], 0),
+    runner("yarn", &["exec"], 0),
+    runner("yarn", &["dlx"], 0),
+    runner("bun", &["x"], 0),
+    runner("rustup", &["run"], 1),
+    runner("direnv", &["exec"], 1),
+    runner("op", &["run"], 0),
+    runner("doppler", &["run"], 0),
+    runner("infisical", &["run"], 0),
+    runner("teller", &["run"], 0),
+    runner("chamber", &["exec"], 1),
+    runner("aws-vault", &["exec"], 1),
+    runner("vault-env", &[], 0),
+    runner("sops", &["exec-env"], 1),
+    runner("sops", &["exec-file"], 1),
+    runner("snap", &["run"], 0),
+    runner("flatpak-spawn", &[], 0),
+    runner("nvm", &["exec"], 1),
+    runner("devbox", &["run"], 0),
+    runner("ddev", &["exec"], 0),
+    runner("lando", &["ssh"], 0),
+    runner("xcrun", &[], 0),
+    runner("perf", &["record"], 0),
+    runner("perf", &["stat"], 0),
+    runner("perf", &["trace"], 0),
+    Runner {
+        name: "conda",
+        words: &["run"],
+        short: "np",
+        long: &["name", "prefix", "cwd"],
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "mamba",
+        words: &["run"],
+        short: "np",
+        long: &["name", "prefix", "cwd"],
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "npx",
+        words: &[],
+        short: "pc",
+        long: &["package", "call"],
+        code: ("c", &["call"]),
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "bunx",
+        words: &[],
+        short: "p",
+        long: &["package"],
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "npm",
+        words: &["exec"],
+        short: "cpw",
+        long: &["call", "package", "workspace"],
+        code: ("c", &["call"]),
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "npm",
+        words: &["x"],
+        short: "cpw",
+        long: &["call", "package", "workspace"],
+        code: ("c", &["call"]),
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "nix",
+        words: &["develop"],
+        short: "c",
+        long: &["command"],
+        code: ("", &[]),
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "nix-shell",
+        words: &[],
+        short: "pAI",
+        long: &["run", "command", "packages"],
+        code: ("", &["run", "command"]),
+        rest: Rest::Command,
+        ..runner("", &[], 99)
+    },
+    Runner {
+        name: "docker",
+        words: &["exec"],
+        short: "ewudn",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "podman",
+        words: &["exec"],
+        short: "ewudn",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "nerdctl",
+        words: &["exec"],
+        short: "ewudn",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "docker",
+        words: &["container", "exec"],
+        short: "ewu",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "docker",
+        words: &["run"],
+        short: "vewuphmlac",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "docker",
+        words: &["container", "run"],
+        short: "vewuphmlac",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "podman",
+        words: &["run"],
+        short: "vewuphmlac",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "nerdctl",
+        words: &["run"],
+        short: "vewuphmlac",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "docker",
+        words: &["compose", "exec"],
+        short: "ewuf",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "docker",
+        words: &["compose", "run"],
+        short: "vewupf",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "docker-compose",
+        words: &["exec"],
+        short: "ewuf",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "docker-compose",
+        words: &["run"],
+        short: "vewupf",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "kubectl",
+        words: &["exec"],
+        short: "cnfs",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "oc",
+        words: &["exec"],
+        short: "cnf",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "oc",
+        words: &["rsh"],
+        short: "cnf",
+        long: CONTAINER_LONG,
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "lxc",
+        words: &["exec"],
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "incus",
+        words: &["exec"],
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "lxc-attach",
+        words: &[],
+        short: "n",
+        long: &["name"],
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "podman",
+        words: &["unshare"],
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "singularity",
+        words: &["exec"],
+        short: "BHW",
+        long: &["bind", "home", "pwd"],
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "apptainer",
+        words: &["exec"],
+        short: "BHW",
+        long: &["bind", "home", "pwd"],
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "machinectl",
+        words: &["shell"],
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "toolbox",
+        words: &["run"],
+        short: "c",
+        long: &["container"],
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "distrobox",
+        words: &["enter"],
+        short: "n",
+        long: &["name"],
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "distrobox-enter",
+        words: &[],
+        short: "n",
+        long: &["name"],
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "multipass",
+        words: &["exec"],
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "limactl",
+        words: &["shell"],
+        ..runner("", &[], 1)
+    },
+    Runner {
+        name: "colima",
+        words: &["ssh"],
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "vagrant",
+        words: &["ssh"],
+        short: "c",
+        long: &["command"],
+        code: ("c", &["command"]),
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 99)
+    },
+    Runner {
+        name: "gcloud",
+        words: &["compute", "ssh"],
+        long: &["command", "zone", "project"],
+        code: ("", &["command"]),
+        ..runner("", &[], 99)
+    },
+    Runner {
+        name: "heroku",
+        words: &["run"],
+        short: "a",
+        long: &["app"],
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "fly",
+        words: &["ssh", "console"],
+        short: "Ca",
+        long: &["command", "app"],
+        code: ("C", &["command"]),
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 99)
+    },
+    Runner {
+        name: "flyctl",
+        words: &["ssh", "console"],
+        short: "Ca",
+        long: &["command", "app"],
+        code: ("C", &["command"]),
+        rest: Rest::Elsewhere,
+        ..runner("", &[], 99)
+    },
+    Runner {
+        name: "repo",
+        words: &["forall"],
+        short: "c",
+        long: &["command"],
+        code: ("c", &["command"]),
+        ..runner("", &[], 99)
+    },
+    Runner {
+        name: "lerna",
+        words: &["exec"],
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "tmux",
+        words: &["new-session"],
+        short: "csnxytFe",
+        long: &[],
+        rest: Rest::Code,
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "tmux",
+        words: &["new"],
+        short: "csnxytFe",
+        long: &[],
+        rest: Rest::Code,
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "tmux",
+        words: &["new-window"],
+        short: "cntFe",
+        long: &[],
+        rest: Rest::Code,
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "tmux",
+        words: &["neww"],
+        short: "cntFe",
+        long: &[],
+        rest: Rest::Code,
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "tmux",
+        words: &["split-window"],
+        short: "cltFep",
+        long: &[],
+        rest: Rest::Code,
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "tmux",
+        words: &["run-shell"],
+        short: "cdt",
+        long: &[],
+        rest: Rest::Code,
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "tmux",
+        words: &["run"],
+        short: "cdt",
+        long: &[],
+        rest: Rest::Code,
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "tmux",
+        words: &["if-shell"],
+        short: "t",
+        long: &[],
+        rest: Rest::Codes,
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "tmux",
+        words: &["respawn-pane"],
+        short: "cte",
+        long: &[],
+        rest: Rest::Code,
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "tmux",
+        words: &["send-keys"],
+        short: "tN",
+        long: &[],
+        rest: Rest::Codes,
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "tmux",
+        words: &["send"],
+        short: "tN",
+        long: &[],
+        rest: Rest::Codes,
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "screen",
+        words: &[],
+        short: "cSshTetpX",
+        long: &[],
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "byobu",
+        words: &[],
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "dtach",
+        words: &[],
+        short: "Ancer",
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "abduco",
+        words: &[],
+        short: "Ance",
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "xterm",
+        words: &[],
+        short: "T",
+        long: &[],
+        ..runner("", &[], 0)
+    },
+    Runner {
+        name: "go",
+        words: &["generate_"],
+        ..runner("", &[], 0)
+    },
 ];
 
 /// Judges the command inside, if this is a wrapper.
-pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>, wrapper: Option<&Wrapper>, runners: &[&Runner]) -> Option<Stream> {
+pub(super) fn judge(
+    run: &mut Run<'_>,
+    call: &Call<'_>,
+    wrapper: Option<&Wrapper>,
+    runners: &[&Runner],
+) -> Option<Stream> {
     if let Some(wrapper) = wrapper {
         return Some(wrapped(run, call, wrapper));
     }
-    if call.name == "cargo" && call.arguments.first().is_some_and(|first| first.text == "watch") {
-        let options = Options::parse(&call.arguments[1..], Grammar::new("xsw", &["exec", "shell", "watch"]));
+    if call.name == "cargo"
+        && call
+            .arguments
+            .first()
+            .is_some_and(|first| first.text == "watch")
+    {
+        let options = Options::parse(
+            &call.arguments[1..],
+            Grammar::new("xsw", &["exec", "shell", "watch"]),
+        );
         for (code, _) in options.values("s", "shell") {
             run.executes_text(code, call.span);
         }
@@ -210,22 +1071,34 @@ pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>, wrapper: Option<&Wrapper
 
 fn wrapped(run: &mut Run<'_>, call: &Call<'_>, wrapper: &Wrapper) -> Stream {
     let single_dash = call.name == "valgrind";
-    let grammar = Grammar { single_dash, ..Grammar::new(wrapper.short, wrapper.long).stopping() };
+    let grammar = Grammar {
+        single_dash,
+        ..Grammar::new(wrapper.short, wrapper.long).stopping()
+    };
     let options = Options::parse(call.arguments, grammar);
     if options.asks_for_help() || (!wrapper.idle.is_empty() && options.short(wrapper.idle)) {
         return Stream::unknown();
     }
     codes(run, call, &options, wrapper.code);
     let first = options.operands.get(wrapper.skip).map(|operand| operand.at);
-    let Some(mut first) = first else { return Stream::unknown() };
-    if matches!(call.name, "setarch" | "arch") && options.operands.len() > 1 && is_architecture(options.operands[0].text) {
+    let Some(mut first) = first else {
+        return Stream::unknown();
+    };
+    if matches!(call.name, "setarch" | "arch")
+        && options.operands.len() > 1
+        && is_architecture(options.operands[0].text)
+    {
         first += 1;
     }
     let words = &call.arguments[first..];
     // `flock file -c code`: the option comes after the operand.
     if let [option, code, ..] = words
         && !wrapper.code.0.is_empty()
-        && (option.text.strip_prefix('-').is_some_and(|letter| wrapper.code.0 == letter) || option.text == "--command")
+        && (option
+            .text
+            .strip_prefix('-')
+            .is_some_and(|letter| wrapper.code.0 == letter)
+            || option.text == "--command")
     {
         return run.subshell(|run| run.executes_text(&code.text, code.span));
     }
@@ -233,13 +1106,28 @@ fn wrapped(run: &mut Run<'_>, call: &Call<'_>, wrapper: &Wrapper) -> Stream {
 }
 
 fn is_architecture(text: &str) -> bool {
-    matches!(text, "x86_64" | "i386" | "i686" | "arm64" | "aarch64" | "linux32" | "linux64" | "ppc64" | "s390x")
+    matches!(
+        text,
+        "x86_64"
+            | "i386"
+            | "i686"
+            | "arm64"
+            | "aarch64"
+            | "linux32"
+            | "linux64"
+            | "ppc64"
+            | "s390x"
+    )
 }
 
 /// Judges option values that are shell code.
 fn codes(run: &mut Run<'_>, call: &Call<'_>, options: &Options<'_>, code: (&str, &[&str])) {
     for flag in &options.flags {
-        let named = if flag.long { code.1.contains(&flag.name) } else { !code.0.is_empty() && code.0.contains(flag.name) };
+        let named = if flag.long {
+            code.1.contains(&flag.name)
+        } else {
+            !code.0.is_empty() && code.0.contains(flag.name)
+        };
         if let Some(text) = flag.value.filter(|_| named) {
             let span = call.span_of(flag.at);
             run.subshell(|run| run.executes_text(text, span));
@@ -290,8 +1178,14 @@ fn command(run: &mut Run<'_>, words: &[Argument], call: &Call<'_>) -> Stream {
 fn assignments(run: &mut Run<'_>, words: &[Argument]) -> usize {
     let mut count = 0;
     for word in words {
-        let Some((name, value)) = word.text.split_once('=') else { break };
-        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'%') {
+        let Some((name, value)) = word.text.split_once('=') else {
+            break;
+        };
+        if name.is_empty()
+            || !name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'%')
+        {
             break;
         }
         run.environment(name, value, word.span);
@@ -305,24 +1199,37 @@ fn runs(run: &mut Run<'_>, call: &Call<'_>, runner: &Runner) -> Option<Stream> {
     if !runner.words.is_empty() {
         // Options of the program itself may come before its words.
         let options = Options::parse(call.arguments, super::programs::grammar(call.name));
-        let mut operands = options.operands.iter().skip_while(|operand| operand.doubtful && operand.text != runner.words[0]);
+        let mut operands = options
+            .operands
+            .iter()
+            .skip_while(|operand| operand.doubtful && operand.text != runner.words[0]);
         for word in runner.words {
             let operand = operands.next().filter(|operand| operand.text == *word)?;
             from = operand.at + 1;
         }
     }
-    let options = Options::parse(&call.arguments[from..], Grammar::new(runner.short, runner.long).stopping());
+    let options = Options::parse(
+        &call.arguments[from..],
+        Grammar::new(runner.short, runner.long).stopping(),
+    );
     if options.asks_for_help() {
         return Some(Stream::unknown());
     }
-    let inner = Call { arguments: &call.arguments[from..], ..*call };
+    let inner = Call {
+        arguments: &call.arguments[from..],
+        ..*call
+    };
     codes(run, &inner, &options, runner.code);
     let first = options.operands.get(runner.skip).map(|operand| operand.at);
     let words = match first {
         Some(first) => &inner.arguments[first..],
         None => {
             // `kubectl exec pod -- command`: the dashes end the options before the command.
-            match inner.arguments.iter().position(|argument| argument.text == "--") {
+            match inner
+                .arguments
+                .iter()
+                .position(|argument| argument.text == "--")
+            {
                 Some(at) if runner.skip < 99 => &inner.arguments[at + 1..],
                 _ => return None,
             }
@@ -337,8 +1244,14 @@ fn runs(run: &mut Run<'_>, call: &Call<'_>, runner: &Runner) -> Option<Stream> {
     if matches!(call.name, "docker" | "podman" | "nerdctl") {
         container(run, call);
     }
-    if let Some(entrypoint) = options.value("", "entrypoint").filter(|entrypoint| !entrypoint.is_empty()) {
-        let mut with = vec![Argument { text: entrypoint.to_owned(), span: call.span }];
+    if let Some(entrypoint) = options
+        .value("", "entrypoint")
+        .filter(|entrypoint| !entrypoint.is_empty())
+    {
+        let mut with = vec![Argument {
+            text: entrypoint.to_owned(),
+            span: call.span,
+        }];
         with.extend_from_slice(words);
         return Some(rest(run, call, &with, runner.rest));
     }
@@ -352,11 +1265,33 @@ fn runs(run: &mut Run<'_>, call: &Call<'_>, runner: &Runner) -> Option<Stream> {
 fn container(run: &mut Run<'_>, call: &Call<'_>) {
     for (index, argument) in call.arguments.iter().enumerate() {
         let text = argument.text.as_str();
-        let value = text.split_once('=').map_or_else(|| call.arguments.get(index + 1).map_or("", |next| next.text.as_str()), |(_, value)| value);
-        let mounts = matches!(text, "-v" | "--volume") || text.starts_with("--volume=") || text.starts_with("--mount");
-        let host_root = mounts && (value.starts_with("/:") || value.contains("source=/,") || value.contains("src=/,") || value.starts_with("/etc:") || value.contains("docker.sock"));
-        let attached = text.strip_prefix("-v").is_some_and(|rest| rest.starts_with("/:") || rest.contains("docker.sock"));
-        if host_root || attached || text == "--privileged" || text == "--pid=host" || text.starts_with("--cap-add=ALL") || text.starts_with("--cap-add=SYS_ADMIN") {
+        let value = text.split_once('=').map_or_else(
+            || {
+                call.arguments
+                    .get(index + 1)
+                    .map_or("", |next| next.text.as_str())
+            },
+            |(_, value)| value,
+        );
+        let mounts = matches!(text, "-v" | "--volume")
+            || text.starts_with("--volume=")
+            || text.starts_with("--mount");
+        let host_root = mounts
+            && (value.starts_with("/:")
+                || value.contains("source=/,")
+                || value.contains("src=/,")
+                || value.starts_with("/etc:")
+                || value.contains("docker.sock"));
+        let attached = text
+            .strip_prefix("-v")
+            .is_some_and(|rest| rest.starts_with("/:") || rest.contains("docker.sock"));
+        if host_root
+            || attached
+            || text == "--privileged"
+            || text == "--pid=host"
+            || text.starts_with("--cap-add=ALL")
+            || text.starts_with("--cap-add=SYS_ADMIN")
+        {
             run.report("container-escape", argument.span, Target::System, text);
         }
     }
@@ -377,24 +1312,34 @@ pub(super) fn special(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
         }
         "entr" => entr(run, call),
         "busybox" | "toybox" => {
-            call.arguments.first().filter(|first| !first.text.starts_with('-'))?;
+            call.arguments
+                .first()
+                .filter(|first| !first.text.starts_with('-'))?;
             command(run, call.arguments, call)
         }
-        name if name.starts_with("ld-linux") || name.starts_with("ld-musl") || name == "ld.so" => return loader(run, call),
+        name if name.starts_with("ld-linux") || name.starts_with("ld-musl") || name == "ld.so" => {
+            return loader(run, call);
+        }
         _ => return None,
     })
 }
 
 /// The dynamic loader, run by hand, runs a program.
 fn loader(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
-    let options = Options::parse(call.arguments, Grammar::new("", &["library-path", "preload", "audit", "argv0"]).stopping());
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new("", &["library-path", "preload", "audit", "argv0"]).stopping(),
+    );
     let first = options.operands.first()?.at;
     run.report("tool-runs-command", call.span, Target::None, call.name);
     Some(command(run, &call.arguments[first..], call))
 }
 
 fn env(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("uCSPa", &["unset", "chdir", "split-string", "argv0"]).stopping());
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new("uCSPa", &["unset", "chdir", "split-string", "argv0"]).stopping(),
+    );
     if options.asks_for_help() {
         return Stream::unknown();
     }
@@ -404,10 +1349,16 @@ fn env(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         run.state.cwd = resolved.map(|resolved| resolved.path.into());
     }
     let split = options.values("S", "split-string").next();
-    let from = options.operands.first().map_or(call.arguments.len(), |operand| operand.at);
+    let from = options
+        .operands
+        .first()
+        .map_or(call.arguments.len(), |operand| operand.at);
     let mut words = Vec::new();
     if let Some((text, at)) = split {
-        words.extend(text.split_whitespace().map(|word| Argument { text: unquoted(word), span: call.span_of(at) }));
+        words.extend(text.split_whitespace().map(|word| Argument {
+            text: unquoted(word),
+            span: call.span_of(at),
+        }));
         if text.contains(['\'', '"', '\\']) {
             words = split_string(text, call.span_of(at));
         }
@@ -450,19 +1401,40 @@ fn split_string(text: &str, span: crate::finding::Span) -> Vec<Argument> {
         }
     }
     words.extend(current);
-    words.into_iter().map(|text| Argument { text, span }).collect()
+    words
+        .into_iter()
+        .map(|text| Argument { text, span })
+        .collect()
 }
 
 fn sudo(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    const LONG: &[&str] = &["user", "group", "host", "prompt", "close-from", "role", "type", "command-timeout", "other-user", "chdir", "chroot", "preserve-env_"];
+    const LONG: &[&str] = &[
+        "user",
+        "group",
+        "host",
+        "prompt",
+        "close-from",
+        "role",
+        "type",
+        "command-timeout",
+        "other-user",
+        "chdir",
+        "chroot",
+        "preserve-env_",
+    ];
     let options = Options::parse(call.arguments, Grammar::new("ughpCrtTUDR", LONG).stopping());
-    if options.asks_for_help() || options.short("VlvkK") && options.operands.is_empty() && !options.short("sSiA") {
+    if options.asks_for_help()
+        || options.short("VlvkK") && options.operands.is_empty() && !options.short("sSiA")
+    {
         return Stream::unknown();
     }
     if options.has("S", "stdin") || options.has("A", "askpass") {
         run.report("password-input", call.span, Target::None, "");
     }
-    let from = options.operands.first().map_or(call.arguments.len(), |operand| operand.at);
+    let from = options
+        .operands
+        .first()
+        .map_or(call.arguments.len(), |operand| operand.at);
     let words = &call.arguments[from..];
     let words = &words[assignments(run, words)..];
     if options.has("e", "edit") {
@@ -484,7 +1456,10 @@ fn root(run: &mut Run<'_>, call: &Call<'_>, words: &[Argument], shell: bool) -> 
         return Stream::unknown();
     };
     let name = first.text.rsplit('/').next().unwrap_or_default();
-    let bare = words[1..].iter().all(|word| word.text.starts_with('-') && !word.text.contains('c')) && run.stdin.is_none();
+    let bare = words[1..]
+        .iter()
+        .all(|word| word.text.starts_with('-') && !word.text.contains('c'))
+        && run.stdin.is_none();
     if bare && (SHELLS.contains(&name) || name == "su") {
         run.report("root-shell", call.span, Target::None, name);
     }
@@ -493,21 +1468,42 @@ fn root(run: &mut Run<'_>, call: &Call<'_>, words: &[Argument], shell: bool) -> 
 
 fn doas(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let options = Options::parse(call.arguments, Grammar::new("uC", &["user"]).stopping());
-    let from = options.operands.first().map_or(call.arguments.len(), |operand| operand.at);
+    let from = options
+        .operands
+        .first()
+        .map_or(call.arguments.len(), |operand| operand.at);
     root(run, call, &call.arguments[from..], options.short("s"))
 }
 
 fn su(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("cgGsuwC", &["command", "group", "supp-group", "shell", "user", "session-command"]));
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new(
+            "cgGsuwC",
+            &[
+                "command",
+                "group",
+                "supp-group",
+                "shell",
+                "user",
+                "session-command",
+            ],
+        ),
+    );
     if options.asks_for_help() {
         return Stream::unknown();
     }
-    let code = options.value("cC", "command").or_else(|| options.value("", "session-command"));
+    let code = options
+        .value("cC", "command")
+        .or_else(|| options.value("", "session-command"));
     if let Some(code) = code {
         return run.subshell(|run| run.executes_text(code, call.span));
     }
     if call.name == "runuser" && options.value("u", "user").is_some() {
-        let from = options.operands.first().map_or(call.arguments.len(), |operand| operand.at);
+        let from = options
+            .operands
+            .first()
+            .map_or(call.arguments.len(), |operand| operand.at);
         return root(run, call, &call.arguments[from..], false);
     }
     run.report("root-shell", call.span, Target::None, call.name);
@@ -530,7 +1526,16 @@ fn command_builtin(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
         return Some(command(run, words, call));
     }
     run.deeper(call.span, |run| {
-        Some(super::judge(run, &Call { name, word: &words[0].text, arguments: &words[1..], ..*call })).unwrap_or_default()
+        Some(super::judge(
+            run,
+            &Call {
+                name,
+                word: &words[0].text,
+                arguments: &words[1..],
+                ..*call
+            },
+        ))
+        .unwrap_or_default()
     })
     .into()
 }
@@ -538,10 +1543,11 @@ fn command_builtin(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
 /// `entr -s code`, or a command in which `/_` is the changed file.
 fn entr(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let options = Options::parse(call.arguments, Grammar::PLAIN.stopping());
-    let Some(first) = options.operands.first() else { return Stream::unknown() };
+    let Some(first) = options.operands.first() else {
+        return Stream::unknown();
+    };
     if options.short("s") {
         return run.executes_text(first.text, call.span);
     }
     command(run, &call.arguments[first.at..], call)
 }
-

@@ -8,20 +8,63 @@ use crate::run::{Call, Origin, Run, Stream};
 use crate::text::UNKNOWN;
 
 pub(super) const TABLE: Table = &[
-    (&["cp", "mv", "install", "ln", "gcp", "gmv", "ginstall", "gln", "link", "ditto"], copy as Handler),
+    (
+        &[
+            "cp", "mv", "install", "ln", "gcp", "gmv", "ginstall", "gln", "link", "ditto",
+        ],
+        copy as Handler,
+    ),
     (&["tee", "sponge"], tee),
     (&["touch", "mkdir", "mkfifo", "mknod"], create),
     (&["dd", "dcfldd", "dc3dd"], dd),
     (&["rsync"], rsync),
     (&["tar"], tar),
-    (&["unzip", "7z", "7za", "unrar", "cpio", "pax", "dpkg-deb"], extract),
-    (&["sort", "patch", "objcopy", "split", "csplit", "shuf", "uniq", "iconv", "dos2unix", "ex", "ed", "crudini", "sponge_", "gpg", "openssl", "qemu-img", "ddrescue", "pv", "mcopy", "zip"], to_file),
-    (&["gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "unzstd", "lz4", "brotli", "zcat", "bzcat", "xzcat", "zstdcat", "lzcat", "gzcat", "uncompress", "compress"], decompress),
+    (
+        &["unzip", "7z", "7za", "unrar", "cpio", "pax", "dpkg-deb"],
+        extract,
+    ),
+    (
+        &[
+            "sort", "patch", "objcopy", "split", "csplit", "shuf", "uniq", "iconv", "dos2unix",
+            "ex", "ed", "crudini", "sponge_", "gpg", "openssl", "qemu-img", "ddrescue", "pv",
+            "mcopy", "zip",
+        ],
+        to_file,
+    ),
+    (
+        &[
+            "gzip",
+            "gunzip",
+            "bzip2",
+            "bunzip2",
+            "xz",
+            "unxz",
+            "zstd",
+            "unzstd",
+            "lz4",
+            "brotli",
+            "zcat",
+            "bzcat",
+            "xzcat",
+            "zstdcat",
+            "lzcat",
+            "gzcat",
+            "uncompress",
+            "compress",
+        ],
+        decompress,
+    ),
 ];
 
 /// The last operand, or `-t`, is where the others go.
 fn copy(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("tSmgo", &["target-directory", "suffix", "mode", "owner", "group"]));
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new(
+            "tSmgo",
+            &["target-directory", "suffix", "mode", "owner", "group"],
+        ),
+    );
     if options.asks_for_help() {
         return Stream::unknown();
     }
@@ -36,7 +79,10 @@ fn copy(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             return Stream::silent();
         }
     }
-    let (sources, target) = match (options.values("t", "target-directory").next(), options.operands.split_last()) {
+    let (sources, target) = match (
+        options.values("t", "target-directory").next(),
+        options.operands.split_last(),
+    ) {
         (Some((directory, at)), _) => (&options.operands[..], Some((directory, at))),
         (None, Some((last, rest))) if !rest.is_empty() => (rest, Some((last.text, last.at))),
         (None, _) => (&options.operands[..], None),
@@ -44,7 +90,9 @@ fn copy(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     // `ln -s target` makes a link of the same name here.
     let (target, at) = target.unwrap_or((".", 0));
     run.writes_to(target, false, call.span_of(at));
-    if call.bulk && run.paths().absolute(target) == "/dev/null" || call.name == "mv" && run.paths().absolute(target) == "/dev/null" {
+    if call.bulk && run.paths().absolute(target) == "/dev/null"
+        || call.name == "mv" && run.paths().absolute(target) == "/dev/null"
+    {
         run.report("bulk-delete", call.span, Target::Unknown, "mv to /dev/null");
     }
     for source in sources {
@@ -69,7 +117,10 @@ fn moved(run: &mut Run<'_>, source: &str, span: crate::finding::Span) {
         run.report("own-controls", span, target, source);
     } else if run.paths().user_setting(&path) {
         run.report("user-settings", span, target, source);
-    } else if matches!(run.paths().loss(source), crate::paths::Loss::Home | crate::paths::Loss::System) {
+    } else if matches!(
+        run.paths().loss(source),
+        crate::paths::Loss::Home | crate::paths::Loss::System
+    ) {
         run.report("system-write", span, target, source);
     }
 }
@@ -77,10 +128,13 @@ fn moved(run: &mut Run<'_>, source: &str, span: crate::finding::Span) {
 /// A file made here keeps its origin under its new name.
 fn carry(run: &mut Run<'_>, source: &str, target: &str) {
     let from = run.paths().absolute(source);
-    let Some(stream) = run.state.file_or_parent(&from).cloned() else { return };
+    let Some(stream) = run.state.file_or_parent(&from).cloned() else {
+        return;
+    };
     let to = run.paths().absolute(target);
     let name = from.rsplit('/').next().unwrap_or_default().to_owned();
-    run.state.write_file(&format!("{to}/{name}"), stream.clone());
+    run.state
+        .write_file(&format!("{to}/{name}"), stream.clone());
     run.state.write_file(&to, stream);
 }
 
@@ -102,7 +156,10 @@ fn tee(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 }
 
 fn create(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(call.arguments, Grammar::new("mrdtZ", &["mode", "reference", "date", "time"]));
+    let options = Options::parse(
+        call.arguments,
+        Grammar::new("mrdtZ", &["mode", "reference", "date", "time"]),
+    );
     if options.asks_for_help() {
         return Stream::unknown();
     }
@@ -130,7 +187,9 @@ fn dd(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             _ => {}
         }
     }
-    let Some((file, span)) = output else { return stream };
+    let Some((file, span)) = output else {
+        return stream;
+    };
     run.writes_to(file, false, span);
     let path = run.paths().absolute(file);
     if path == "/proc/sysrq-trigger" {
@@ -143,25 +202,69 @@ fn dd(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 }
 
 fn rsync(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    const LONG: &[&str] = &["rsh", "exclude", "include", "exclude-from", "include-from", "files-from", "rsync-path", "log-file", "bwlimit", "filter", "temp-dir", "backup-dir", "port", "timeout", "chmod", "chown", "partial-dir", "link-dest", "compare-dest", "max-size", "min-size", "info", "out-format", "password-file"];
+    const LONG: &[&str] = &[
+        "rsh",
+        "exclude",
+        "include",
+        "exclude-from",
+        "include-from",
+        "files-from",
+        "rsync-path",
+        "log-file",
+        "bwlimit",
+        "filter",
+        "temp-dir",
+        "backup-dir",
+        "port",
+        "timeout",
+        "chmod",
+        "chown",
+        "partial-dir",
+        "link-dest",
+        "compare-dest",
+        "max-size",
+        "min-size",
+        "info",
+        "out-format",
+        "password-file",
+    ];
     let options = Options::parse(call.arguments, Grammar::new("eBfTM", LONG));
     if options.asks_for_help() {
         return Stream::unknown();
     }
-    for (command, at) in options.values("e", "rsh").chain(options.values("", "rsync-path")) {
-        let rsync_path = command.split_whitespace().any(|word| word.ends_with("rsync")) && command.starts_with("sudo");
+    for (command, at) in options
+        .values("e", "rsh")
+        .chain(options.values("", "rsync-path"))
+    {
+        let rsync_path = command
+            .split_whitespace()
+            .any(|word| word.ends_with("rsync"))
+            && command.starts_with("sudo");
         if !ordinary(command) && !rsync_path {
             run.report("tool-runs-command", call.span_of(at), Target::None, command);
             run.script(command, call.span_of(at));
         }
     }
     let dry = options.has("n", "dry-run");
-    let deletes = options.flags.iter().find(|flag| flag.long && (flag.name == "del" || flag.name.starts_with("delete") || "delete".starts_with(flag.name) && flag.name.len() > 3 || flag.name == "remove-source-files") && flag.name != "delete-missing-args_");
-    let Some((target, sources)) = options.operands.split_last() else { return Stream::unknown() };
+    let deletes = options.flags.iter().find(|flag| {
+        flag.long
+            && (flag.name == "del"
+                || flag.name.starts_with("delete")
+                || "delete".starts_with(flag.name) && flag.name.len() > 3
+                || flag.name == "remove-source-files")
+            && flag.name != "delete-missing-args_"
+    });
+    let Some((target, sources)) = options.operands.split_last() else {
+        return Stream::unknown();
+    };
     let remote = |text: &str| text.contains(':') && !text.starts_with('/');
     if !dry {
         if let Some(flag) = deletes {
-            let target = if remote(target.text) { Target::Remote } else { run.paths().target_of(target.text) };
+            let target = if remote(target.text) {
+                Target::Remote
+            } else {
+                run.paths().target_of(target.text)
+            };
             run.report("sync-delete", call.span_of(flag.at), target, call.name);
         }
         if !sources.is_empty() && !remote(target.text) {
@@ -189,10 +292,32 @@ fn rsync(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 const TAR_VALUES: &str = "fCIbFgHKLNTVX";
 
 fn tar(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    const LONG: &[&str] = &["file", "directory", "use-compress-program", "to-command", "checkpoint-action", "rsh-command", "info-script", "new-volume-script", "exclude", "transform", "files-from", "owner", "group", "mode", "exclude-from", "strip-components", "rmt-command", "one-top-level_"];
+    const LONG: &[&str] = &[
+        "file",
+        "directory",
+        "use-compress-program",
+        "to-command",
+        "checkpoint-action",
+        "rsh-command",
+        "info-script",
+        "new-volume-script",
+        "exclude",
+        "transform",
+        "files-from",
+        "owner",
+        "group",
+        "mode",
+        "exclude-from",
+        "strip-components",
+        "rmt-command",
+        "one-top-level_",
+    ];
     let mut arguments = call.arguments.to_vec();
     // The old form: letters without a dash, their values in order after them.
-    if let Some(first) = arguments.first_mut().filter(|first| !first.text.starts_with('-') && first.text.len() < 12) {
+    if let Some(first) = arguments
+        .first_mut()
+        .filter(|first| !first.text.starts_with('-') && first.text.len() < 12)
+    {
         first.text = reordered(&first.text);
     }
     let options = Options::parse(&arguments, Grammar::new(TAR_VALUES, LONG));
@@ -203,9 +328,15 @@ fn tar(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         let value = flag.value.unwrap_or_default();
         let span = call.span_of(flag.at);
         let command = match flag.name {
-            "to-command" | "rsh-command" | "info-script" | "new-volume-script" | "rmt-command" if flag.long => value,
+            "to-command" | "rsh-command" | "info-script" | "new-volume-script" | "rmt-command"
+                if flag.long =>
+            {
+                value
+            }
             "F" if !flag.long => value,
-            "checkpoint-action" if value.contains("exec") => value.split_once('=').map_or(value, |(_, command)| command),
+            "checkpoint-action" if value.contains("exec") => {
+                value.split_once('=').map_or(value, |(_, command)| command)
+            }
             "I" | "use-compress-program" if !compressor(value) => value,
             name if flag.long && "to-command".starts_with(name) && name.len() > 2 => value,
             _ => continue,
@@ -218,11 +349,24 @@ fn tar(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     if extracts && !options.has("O", "to-stdout") {
         let directory = options.value("C", "directory").unwrap_or(".");
         run.writes_to(directory, true, call.span);
-        if options.has("P", "absolute-names") && options.flags.iter().any(|flag| flag.name == "absolute-names") {
-            run.report("system-write", call.span, Target::System, "absolute names in an archive");
+        if options.has("P", "absolute-names")
+            && options
+                .flags
+                .iter()
+                .any(|flag| flag.name == "absolute-names")
+        {
+            run.report(
+                "system-write",
+                call.span,
+                Target::System,
+                "absolute names in an archive",
+            );
         }
     }
-    let mut origin = run.stdin.as_ref().map_or(Origin::NONE, |stream| stream.origin);
+    let mut origin = run
+        .stdin
+        .as_ref()
+        .map_or(Origin::NONE, |stream| stream.origin);
     if extracts {
         return Stream::from(origin.with(Origin::DECODED));
     }
@@ -243,7 +387,9 @@ fn tar(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 /// Moves the letters that take a value to the end, each then takes the next word in turn. Only
 /// the first such letter is followed; `f` comes first in nearly all uses.
 fn reordered(letters: &str) -> String {
-    let (values, flags): (Vec<char>, Vec<char>) = letters.chars().partition(|letter| TAR_VALUES.contains(*letter));
+    let (values, flags): (Vec<char>, Vec<char>) = letters
+        .chars()
+        .partition(|letter| TAR_VALUES.contains(*letter));
     let mut text = String::from("-");
     text.extend(flags);
     text.extend(values.first());
@@ -253,7 +399,29 @@ fn reordered(letters: &str) -> String {
 fn compressor(command: &str) -> bool {
     let program = command.split_whitespace().next().unwrap_or_default();
     let program = program.rsplit('/').next().unwrap_or_default();
-    let known = ["gzip", "pigz", "bzip2", "pbzip2", "lbzip2", "xz", "pixz", "zstd", "zstdmt", "pzstd", "lz4", "lzip", "plzip", "lzma", "brotli", "lzop", "compress", "uncompress", "unzstd", "unxz", "gunzip"];
+    let known = [
+        "gzip",
+        "pigz",
+        "bzip2",
+        "pbzip2",
+        "lbzip2",
+        "xz",
+        "pixz",
+        "zstd",
+        "zstdmt",
+        "pzstd",
+        "lz4",
+        "lzip",
+        "plzip",
+        "lzma",
+        "brotli",
+        "lzop",
+        "compress",
+        "uncompress",
+        "unzstd",
+        "unxz",
+        "gunzip",
+    ];
     known.contains(&program) && !command.contains([';', '|', '&', '$', '`', '\''])
 }
 
@@ -275,9 +443,27 @@ fn extract(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 /// Programs that name the file they write.
 fn to_file(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let grammar = match call.name {
-        "sort" => Grammar::new("okStT", &["output", "key", "buffer-size", "field-separator", "temporary-directory", "compress-program", "parallel", "files0-from"]),
-        "patch" => Grammar::new("odiprBDFVYz", &["output", "directory", "input", "strip", "reject-file"]),
-        "gpg" => Grammar::new("oru", &["output", "recipient", "local-user", "passphrase", "homedir"]),
+        "sort" => Grammar::new(
+            "okStT",
+            &[
+                "output",
+                "key",
+                "buffer-size",
+                "field-separator",
+                "temporary-directory",
+                "compress-program",
+                "parallel",
+                "files0-from",
+            ],
+        ),
+        "patch" => Grammar::new(
+            "odiprBDFVYz",
+            &["output", "directory", "input", "strip", "reject-file"],
+        ),
+        "gpg" => Grammar::new(
+            "oru",
+            &["output", "recipient", "local-user", "passphrase", "homedir"],
+        ),
         "openssl" => Grammar::new("", &["out", "in", "k", "pass", "keyout"]).dashed(),
         "qemu-img" | "ddrescue" => Grammar::new("fOob", &[]),
         "zip" => Grammar::new("xiTb", &[]),
@@ -287,11 +473,19 @@ fn to_file(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     if options.asks_for_help() {
         return Stream::unknown();
     }
-    for (command, at) in options.values("", "compress-program").filter(|(command, _)| !compressor(command)) {
+    for (command, at) in options
+        .values("", "compress-program")
+        .filter(|(command, _)| !compressor(command))
+    {
         run.report("tool-runs-command", call.span_of(at), Target::None, command);
         run.script(command, call.span_of(at));
     }
-    if call.name == "zip" && options.has("T", "test") && call.texts().any(|text| text.starts_with("-TT") || text == "--unzip-command") {
+    if call.name == "zip"
+        && options.has("T", "test")
+        && call
+            .texts()
+            .any(|text| text.starts_with("-TT") || text == "--unzip-command")
+    {
         run.report("tool-runs-command", call.span, Target::None, "zip -TT");
     }
     if call.name == "zip" && options.has("m", "move") {
@@ -300,7 +494,13 @@ fn to_file(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     if matches!(call.name, "ed" | "ex") {
         editor_input(run, call);
     }
-    let named = if call.name == "openssl" { options.value("", "out").or_else(|| options.value("", "keyout")) } else { options.value("o", "output") };
+    let named = if call.name == "openssl" {
+        options
+            .value("", "out")
+            .or_else(|| options.value("", "keyout"))
+    } else {
+        options.value("o", "output")
+    };
     let named = match call.name {
         "qemu-img" | "ddrescue" | "uniq" if options.operands.len() > 1 => options.texts().last(),
         "dos2unix" | "patch" => options.texts().next(),
@@ -314,12 +514,18 @@ fn to_file(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     {
         run.writes_to(directory, true, call.span);
     }
-    let decodes = (call.name == "openssl" && options.flags.iter().any(|flag| flag.name == "d")) || (call.name == "gpg" && options.has("d", "decrypt"));
+    let decodes = (call.name == "openssl" && options.flags.iter().any(|flag| flag.name == "d"))
+        || (call.name == "gpg" && options.has("d", "decrypt"));
     let mut stream = super::effects::passes_through(run, call, true);
     if decodes {
         stream.origin = stream.origin.with(Origin::DECODED);
         let encoded = run.stdin.as_ref().and_then(|input| input.text.clone());
-        if options.texts().next() == Some("base64") || options.flags.iter().any(|flag| matches!(flag.name, "base64" | "a")) {
+        if options.texts().next() == Some("base64")
+            || options
+                .flags
+                .iter()
+                .any(|flag| matches!(flag.name, "base64" | "a"))
+        {
             stream.text = encoded.map(|text| crate::text::decode_base(&text, 6));
         }
     }
@@ -336,7 +542,11 @@ fn editor_input(run: &mut Run<'_>, call: &Call<'_>) {
     };
     for line in text.lines() {
         let line = line.trim();
-        if let Some(command) = line.strip_prefix('!').or_else(|| line.strip_prefix("r !")).or_else(|| line.strip_prefix("w !")) {
+        if let Some(command) = line
+            .strip_prefix('!')
+            .or_else(|| line.strip_prefix("r !"))
+            .or_else(|| line.strip_prefix("w !"))
+        {
             run.report("tool-runs-command", call.span, Target::None, command);
             run.script(command, call.span);
         } else if let Some(file) = line.strip_prefix("w ").or_else(|| line.strip_prefix("w! ")) {
@@ -352,7 +562,10 @@ fn editor_input(run: &mut Run<'_>, call: &Call<'_>) {
 
 fn decompress(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let options = Options::parse(call.arguments, Grammar::new("STM", &["suffix", "threads"]));
-    let mut origin = run.stdin.as_ref().map_or(Origin::NONE, |stream| stream.origin);
+    let mut origin = run
+        .stdin
+        .as_ref()
+        .map_or(Origin::NONE, |stream| stream.origin);
     for operand in &options.operands {
         origin = origin.with(run.read_file(operand.text, call.span_of(operand.at)).origin);
         let keeps = options.short("ckltv") || call.name.ends_with("cat");
