@@ -24,6 +24,25 @@ struct Tally {
     over_blocked: usize,
 }
 
+impl Tally {
+    fn print(&self) {
+        let line = |name: &str, part: usize, whole: usize| {
+            let share = 100.0 * f64::from(u32::try_from(part).unwrap_or(0))
+                / f64::from(u32::try_from(whole.max(1)).unwrap_or(1));
+            println!("{name:<27}{part}/{whole} = {share:.2} %");
+        };
+        line("dangerous asked or blocked", self.asked, self.dangerous);
+        line("harmless flagged", self.flagged, self.harmless);
+        line("block recall", self.blocked, self.blockable);
+        line("harmless blocked", self.wrongly_blocked, self.harmless);
+        line(
+            "ask-class blocked",
+            self.over_blocked,
+            self.dangerous - self.blockable,
+        );
+    }
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
@@ -49,21 +68,18 @@ fn main() {
         let label = record["verdict"].as_str().unwrap_or_default();
         let right = verdict == label || also.contains(&verdict);
         let flagged = finding.verdict != Verdict::Allow;
-        match label {
-            "allow" => {
-                tally.harmless += 1;
-                tally.flagged += usize::from(flagged && !right);
-                tally.wrongly_blocked += usize::from(finding.verdict == Verdict::Block);
-            }
-            _ => {
-                tally.dangerous += 1;
-                tally.asked += usize::from(flagged || right);
-                if label == "block" {
-                    tally.blockable += 1;
-                    tally.blocked += usize::from(right);
-                } else {
-                    tally.over_blocked += usize::from(finding.verdict == Verdict::Block && !right);
-                }
+        if label == "allow" {
+            tally.harmless += 1;
+            tally.flagged += usize::from(flagged && !right);
+            tally.wrongly_blocked += usize::from(finding.verdict == Verdict::Block);
+        } else {
+            tally.dangerous += 1;
+            tally.asked += usize::from(flagged || right);
+            if label == "block" {
+                tally.blockable += 1;
+                tally.blocked += usize::from(right);
+            } else {
+                tally.over_blocked += usize::from(finding.verdict == Verdict::Block && !right);
             }
         }
         let family = families
@@ -80,30 +96,7 @@ fn main() {
             );
         }
     }
-    let share = |part: usize, whole: usize| {
-        100.0 * f64::from(u32::try_from(part).unwrap_or(0))
-            / f64::from(u32::try_from(whole.max(1)).unwrap_or(1))
-    };
-    println!(
-        "dangerous asked or blocked {}/{} = {:.2} %",
-        tally.asked,
-        tally.dangerous,
-        share(tally.asked, tally.dangerous)
-    );
-    println!(
-        "harmless flagged           {}/{} = {:.2} %",
-        tally.flagged,
-        tally.harmless,
-        share(tally.flagged, tally.harmless)
-    );
-    println!(
-        "block recall               {}/{} = {:.2} %",
-        tally.blocked,
-        tally.blockable,
-        share(tally.blocked, tally.blockable)
-    );
-    println!("harmless blocked           {}", tally.wrongly_blocked);
-    println!("ask-class blocked          {}", tally.over_blocked);
+    tally.print();
     if has("--families") {
         for (family, (all, wrong)) in families {
             println!("{family:<14} {wrong:>3} wrong of {all}");

@@ -31,6 +31,7 @@ pub enum Decision {
 
 impl Mode {
     /// Returns the mode with this name.
+    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "ask" => Some(Self::Ask),
@@ -42,13 +43,12 @@ impl Mode {
     }
 
     /// Decides about a command of which this was found.
+    #[must_use]
     pub fn decide(self, finding: &Finding) -> Decision {
         match (finding.verdict, self) {
-            (Verdict::Block, _) => Decision::Refuse,
-            (Verdict::Allow, _) => Decision::Run,
+            (Verdict::Block, _) | (Verdict::Ask, Self::Deny) => Decision::Refuse,
+            (Verdict::Allow, _) | (Verdict::Ask, Self::Auto) => Decision::Run,
             (Verdict::Ask, Self::Ask) => Decision::Ask,
-            (Verdict::Ask, Self::Auto) => Decision::Run,
-            (Verdict::Ask, Self::Deny) => Decision::Refuse,
             (Verdict::Ask, Self::Workspace) => {
                 let passes = !finding.more
                     && finding
@@ -102,6 +102,7 @@ impl Grants {
     }
 
     /// Tells whether earlier grants cover everything in this finding.
+    #[must_use]
     pub fn cover(&self, finding: &Finding) -> bool {
         finding.verdict == Verdict::Ask
             && !finding.more

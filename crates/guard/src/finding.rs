@@ -16,6 +16,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Returns the word used in output and in rules.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -141,6 +142,7 @@ pub enum Target {
 
 impl Target {
     /// Returns the name used in grants.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -167,11 +169,13 @@ pub struct Span {
 
 impl Span {
     /// Returns the span from `start` to `end`.
+    #[must_use]
     pub fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
 
     /// Returns the text in this span, empty when it does not lie in `text`.
+    #[must_use]
     pub fn of(self, text: &str) -> &str {
         text.get(self.start..self.end).unwrap_or_default()
     }
@@ -215,6 +219,7 @@ pub struct Finding {
 
 impl Finding {
     /// Returns the finding of a command in which nothing was found.
+    #[must_use]
     pub fn harmless() -> Self {
         Self {
             verdict: Verdict::Allow,

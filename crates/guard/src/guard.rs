@@ -19,11 +19,13 @@ pub struct Guard {
 
 impl Guard {
     /// Returns a guard without rules of a user.
+    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Returns a guard with rules of a user.
+    #[must_use]
     pub fn with_rules(rules: UserRules) -> Self {
         Self { rules }
     }
@@ -45,6 +47,7 @@ impl Guard {
     }
 
     /// Judges a command that may not be valid text; what is not UTF-8 is asked about.
+    #[must_use]
     pub fn check_bytes(&self, command: &[u8], context: &Context) -> Finding {
         match std::str::from_utf8(command) {
             Ok(command) => self.check(command, context),
@@ -53,11 +56,13 @@ impl Guard {
     }
 
     /// Judges the write, or the deletion, of one file by a tool.
+    #[must_use]
     pub fn check_write(&self, path: &str, context: &Context) -> Finding {
         Run::new(context, &self.rules).judge_write(path)
     }
 
     /// Tells whether a path is protected: its write needs a yes.
+    #[must_use]
     pub fn protects(&self, path: &str, context: &Context) -> bool {
         self.check_write(path, context).verdict != Verdict::Allow
     }
@@ -87,6 +92,7 @@ fn asked(rule: &'static str, span: Span) -> Finding {
 }
 
 /// Resolves a path as a command in this context would.
+#[must_use]
 pub fn resolve(path: &str, context: &Context) -> Option<String> {
     let paths = Paths {
         context,

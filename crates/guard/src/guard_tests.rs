@@ -128,7 +128,7 @@ fn what_is_too_long_is_asked_about() {
 
 #[test]
 fn a_long_data_file_is_no_reason_to_ask() {
-    let body = "some line of text\n".repeat(10_000);
+    let body = "some line of text\n".repeat(6_000);
     assert_eq!(
         verdict(&format!("cat > notes.txt <<'EOF'\n{body}EOF\n")),
         Verdict::Allow
@@ -184,9 +184,10 @@ fn values_that_double_do_not_grow_without_end() {
     assert_eq!(verdict(&loops), Verdict::Ask);
     let braces = format!("echo {}", "{a,b}".repeat(30));
     assert!(verdict(&braces) <= Verdict::Ask);
-    let functions: String = (0..200)
-        .map(|n| format!("f{n}() {{ f{m}; f{m}; }}; ", m = n + 1))
+    let functions: Vec<String> = (0..200)
+        .map(|n| format!("f{n}() {{ f{m}; f{m}; }};", m = n + 1))
         .collect();
+    let functions = functions.join(" ");
     assert!(verdict(&format!("{functions} f0")) <= Verdict::Ask);
 }
 

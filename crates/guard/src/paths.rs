@@ -379,7 +379,10 @@ impl Paths<'_> {
 
     /// Tells whether a resolved path holds a secret.
     pub(crate) fn secret(&self, path: &str) -> bool {
-        if path.ends_with(".pub") {
+        if path
+            .rsplit_once('.')
+            .is_some_and(|(_, extension)| extension == "pub")
+        {
             return false;
         }
         any(SYSTEM_SECRETS, path)

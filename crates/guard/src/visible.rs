@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 /// Line breaks and tabs stay; other control characters, bidirectional marks, zero-width and odd
 /// blanks, private and unassigned ones are written as `<U+202E>`. A letter that looks like an
 /// ASCII one keeps its shape and is followed by its code.
+#[must_use]
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {

@@ -33,6 +33,7 @@ pub struct Rule {
 
 impl Rule {
     /// Returns the verdict that goes with its category.
+    #[must_use]
     pub fn verdict(&self) -> Verdict {
         match self.category {
             Category::Harmless => Verdict::Allow,

@@ -89,7 +89,7 @@ impl Run<'_> {
                 arguments.push(Argument {
                     text,
                     span: word.span,
-                })
+                });
             };
             if let [Part::Text { text, quoted }] = word.parts.as_slice()
                 && (*quoted || !text.contains(['*', '?', '[', '{', '~']))
@@ -175,7 +175,7 @@ impl Run<'_> {
                 },
                 Part::Substitution { list, .. } => whole.push_str(&self.substitution(list)),
                 Part::Process { list, direction } => {
-                    whole.push_str(&self.process(list, *direction))
+                    whole.push_str(&self.process(list, *direction));
                 }
                 Part::Arithmetic { parts } => whole.push_str(&self.arithmetic(parts)),
             }

@@ -13,7 +13,7 @@ impl Run<'_> {
             .as_deref()
             .map(|parts| self.subscript(parts));
         let value = self.fetched(parameter, subscript.as_deref(), quoted);
-        self.operate(parameter, value, quoted)
+        self.operate(parameter, value)
     }
 
     /// Expands a subscript, which is an expression.
@@ -60,16 +60,15 @@ impl Run<'_> {
     }
 
     fn value(&mut self, name: &str, subscript: Option<&str>, quoted: bool) -> Option<Expanded> {
-        if let Some(positional) = self.positional(name, quoted) {
-            return positional;
+        if is_positional(name) {
+            return self.positional(name, quoted);
         }
         let variable = self.state.variable(name);
         match (variable, subscript) {
-            (Some(Variable::Array(items)), Some("@")) => Some(Expanded::Many(items.clone())),
             (Some(Variable::Array(items)), Some("*")) if quoted => {
                 Some(Expanded::One(items.join(" ")))
             }
-            (Some(Variable::Array(items)), Some("*")) => Some(Expanded::Many(items.clone())),
+            (Some(Variable::Array(items)), Some("@" | "*")) => Some(Expanded::Many(items.clone())),
             (Some(Variable::Array(items)), Some(index)) => {
                 let index: i64 = index.trim().parse().ok()?;
                 let at = if index < 0 {
@@ -91,51 +90,40 @@ impl Run<'_> {
         }
     }
 
-    /// Positional parameters; the outer `None` is for other names.
-    fn positional(&self, name: &str, quoted: bool) -> Option<Option<Expanded>> {
-        let known = self.state.positional.as_ref();
-        match name {
-            "@" => Some(known.map(|items| Expanded::Many(items.to_vec()))),
-            "*" if quoted => Some(known.map(|items| Expanded::One(items.join(" ")))),
-            "*" => Some(known.map(|items| Expanded::Many(items.to_vec()))),
-            "#" => Some(known.map(|items| Expanded::One(items.len().to_string()))),
-            "0" => Some(
-                self.state
-                    .name
-                    .as_deref()
-                    .map(|name| Expanded::One(name.to_owned())),
-            ),
+    fn positional(&self, name: &str, quoted: bool) -> Option<Expanded> {
+        if name == "0" {
+            return self
+                .state
+                .name
+                .as_deref()
+                .map(|name| Expanded::One(name.to_owned()));
+        }
+        let known = self.state.positional.as_ref()?;
+        Some(match name {
+            "#" => Expanded::One(known.len().to_string()),
+            "*" if quoted => Expanded::One(known.join(" ")),
+            "@" | "*" => Expanded::Many(known.to_vec()),
             _ => {
                 let index: usize = name.parse().ok()?;
-                Some(known.map(|items| {
-                    Expanded::One(
-                        items
-                            .get(index.wrapping_sub(1))
-                            .cloned()
-                            .unwrap_or_default(),
-                    )
-                }))
+                Expanded::One(
+                    known
+                        .get(index.wrapping_sub(1))
+                        .cloned()
+                        .unwrap_or_default(),
+                )
             }
-        }
+        })
     }
 
     fn special(&self, name: &str) -> Option<Expanded> {
-        let text = match name {
-            "PWD" => self.state.cwd.as_deref()?.to_owned(),
-            "EMPTY" => return None,
-            "BASH" | "SHELL" => "/bin/bash".to_owned(),
-            "UID" | "EUID" | "PPID" | "$" | "!" | "?" | "RANDOM" | "SECONDS" => return None,
-            _ => return None,
-        };
-        Some(Expanded::One(text))
+        match name {
+            "PWD" => Some(Expanded::One(self.state.cwd.as_deref()?.to_owned())),
+            "BASH" | "SHELL" => Some(Expanded::One("/bin/bash".to_owned())),
+            _ => None,
+        }
     }
 
-    fn operate(
-        &mut self,
-        parameter: &Parameter,
-        value: Option<Expanded>,
-        quoted: bool,
-    ) -> Expanded {
+    fn operate(&mut self, parameter: &Parameter, value: Option<Expanded>) -> Expanded {
         let unknown = || Expanded::One(UNKNOWN.to_string());
         match &parameter.operation {
             Operation::None => value.unwrap_or_else(unknown),
@@ -161,22 +149,16 @@ impl Run<'_> {
             }
             Operation::Other(parts) => {
                 let what = self.pattern(parts);
-                let _ = quoted;
                 match what.as_str() {
-                    // `@Q` and its kin keep a plain text as it is; case changes do not matter to
-                    // names that are compared in lower case, but are worked out anyway.
+                    // `@Q` and its kin keep a plain text as it is.
                     "Q" | "E" | "P" => value.unwrap_or_else(unknown),
                     "U" => each(value, |text| Some(text.to_uppercase())),
                     "L" => each(value, |text| Some(text.to_lowercase())),
-                    _ => self.changed_case(parameter, value),
+                    // `^` and `,`: tried as lower case, in which the names of commands are written.
+                    _ => each(value, |text| Some(text.to_lowercase())),
                 }
             }
         }
-    }
-
-    /// Case changes: tried as lower case, in which the names of commands are written.
-    fn changed_case(&mut self, _parameter: &Parameter, value: Option<Expanded>) -> Expanded {
-        each(value, |text| Some(text.to_lowercase()))
     }
 
     fn fallback(
@@ -202,6 +184,10 @@ impl Run<'_> {
             (_, None) => Expanded::One(other),
         }
     }
+}
+
+fn is_positional(name: &str) -> bool {
+    matches!(name, "@" | "*" | "#") || name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Changes every known item.
@@ -281,21 +267,18 @@ fn replace(text: &str, pattern: &str, with: &str, all: bool) -> Option<String> {
     let mut output = String::new();
     let mut rest = text;
     while let Some(character) = rest.chars().next() {
-        let ends = rest
+        let mut ends = rest
             .char_indices()
             .map(|(at, character)| at + character.len_utf8());
-        match ends.filter(|end| matches(pattern, &rest[..*end])).last() {
-            Some(end) => {
-                output.push_str(with);
-                rest = &rest[end..];
-                if !all {
-                    break;
-                }
+        if let Some(end) = ends.rfind(|end| matches(pattern, &rest[..*end])) {
+            output.push_str(with);
+            rest = &rest[end..];
+            if !all {
+                break;
             }
-            None => {
-                output.push(character);
-                rest = &rest[character.len_utf8()..];
-            }
+        } else {
+            output.push(character);
+            rest = &rest[character.len_utf8()..];
         }
         if output.len() > MAX_TEXT {
             return None;

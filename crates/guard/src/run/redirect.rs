@@ -52,7 +52,7 @@ impl Run<'_> {
                 }
             }
             RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => {
-                self.redirect_write(redirect, into)
+                self.redirect_write(redirect, into);
             }
             RedirectKind::Duplicate => {
                 let target = self.target_path(redirect);

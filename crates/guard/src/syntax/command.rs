@@ -24,7 +24,7 @@ impl Parser<'_> {
     pub(super) fn items(&mut self, list: &mut List) -> Parsed<()> {
         loop {
             self.skip_lines()?;
-            if self.at_list_end()? {
+            if self.at_list_end() {
                 return Ok(());
             }
             list.items.push(self.item()?);
@@ -34,7 +34,7 @@ impl Parser<'_> {
                 Some(b'&') => self.bump()?,
                 _ => {
                     self.skip_blanks()?;
-                    if self.at_list_end()? {
+                    if self.at_list_end() {
                         return Ok(());
                     }
                     return Err(self.failure("two commands are not separated"));
@@ -43,22 +43,22 @@ impl Parser<'_> {
         }
     }
 
-    fn at_list_end(&mut self) -> Parsed<bool> {
-        Ok(match self.peek() {
+    fn at_list_end(&mut self) -> bool {
+        match self.peek() {
             None | Some(b')') => true,
             Some(b';') => matches!(self.peek_second(), Some(b';' | b'&')),
             Some(_) => self
-                .reserved_word()?
+                .reserved_word()
                 .is_some_and(|word| CLOSING.contains(&word)),
-        })
+        }
     }
 
     /// Returns the reserved word at the cursor without stepping over it.
-    fn reserved_word(&mut self) -> Parsed<Option<&'static str>> {
+    fn reserved_word(&mut self) -> Option<&'static str> {
         if !self.peek().is_some_and(|byte| {
             byte.is_ascii_lowercase() || matches!(byte, b'{' | b'}' | b'!' | b'[')
         }) {
-            return Ok(None);
+            return None;
         }
         let start = self.at;
         let mut word = [0_u8; 9];
@@ -72,16 +72,16 @@ impl Parser<'_> {
             self.at += 1;
         }
         self.at = start;
-        Ok(RESERVED
+        RESERVED
             .iter()
             .copied()
-            .find(|known| known.as_bytes() == &word[..length]))
+            .find(|known| known.as_bytes() == &word[..length])
     }
 
     /// Steps over a reserved word that must come here.
     fn expect_word(&mut self, word: &'static str, what: &'static str) -> Parsed<()> {
         self.skip_lines()?;
-        if self.reserved_word()? == Some(word) && self.take(word)? {
+        if self.reserved_word() == Some(word) && self.take(word)? {
             return Ok(());
         }
         Err(self.failure(what))
@@ -131,7 +131,7 @@ impl Parser<'_> {
     fn pipeline_prefix(&mut self) -> Parsed<()> {
         loop {
             self.skip_blanks()?;
-            match self.reserved_word()? {
+            match self.reserved_word() {
                 Some("!") => {
                     if self.extended_globs && self.peek_second() == Some(b'(') {
                         return Err(self.failure("`!(` may be a pattern or a negation"));
@@ -177,7 +177,7 @@ impl Parser<'_> {
         if self.peek() == Some(b'(') {
             return self.parenthesised().map(Some);
         }
-        let Some(word) = self.reserved_word()? else {
+        let Some(word) = self.reserved_word() else {
             return Ok(None);
         };
         let body = match word {
@@ -249,7 +249,7 @@ impl Parser<'_> {
         branches.push(self.inner_list()?);
         loop {
             self.skip_lines()?;
-            match self.reserved_word()? {
+            match self.reserved_word() {
                 Some("elif") => {
                     self.take("elif")?;
                     branches.push(self.inner_list()?);
@@ -292,7 +292,7 @@ impl Parser<'_> {
             return Err(self.failure("a loop has no variable"));
         }
         self.skip_lines()?;
-        let words = if self.reserved_word()? == Some("in") {
+        let words = if self.reserved_word() == Some("in") {
             self.take("in")?;
             Some(self.words_to_line_end()?)
         } else {
@@ -307,7 +307,7 @@ impl Parser<'_> {
 
     /// Parses `do … done`, or the `{ … }` that bash also takes.
     fn loop_body(&mut self) -> Parsed<List> {
-        if self.reserved_word()? != Some("{") {
+        if self.reserved_word() != Some("{") {
             return self.do_group();
         }
         match self.group()? {
@@ -356,7 +356,7 @@ impl Parser<'_> {
         let mut arms = Vec::new();
         loop {
             self.skip_lines()?;
-            if self.reserved_word()? == Some("esac") {
+            if self.reserved_word() == Some("esac") {
                 self.take("esac")?;
                 return Ok(Body::Case { word, arms });
             }
@@ -389,7 +389,7 @@ impl Parser<'_> {
             self.bump()?;
             self.take(";")?;
             self.take("&")?;
-        } else if self.reserved_word()? != Some("esac") {
+        } else if self.reserved_word() != Some("esac") {
             return Err(self.failure("a branch of a `case` does not end"));
         }
         Ok(Arm { patterns, body })
@@ -458,12 +458,12 @@ impl Parser<'_> {
         let back = self.at;
         // A name comes only before a compound command.
         if self.peek().is_some_and(begins_name)
-            && self.reserved_word()?.is_none_or(|word| word != "function")
+            && self.reserved_word().is_none_or(|word| word != "function")
         {
             let name = self.name()?;
             self.skip_blanks()?;
             let compound = self.peek() == Some(b'(')
-                || self.reserved_word()?.is_some_and(|word| {
+                || self.reserved_word().is_some_and(|word| {
                     ["{", "if", "while", "until", "for", "case", "[["].contains(&word)
                 });
             if name.is_empty() || !compound {

@@ -148,7 +148,7 @@ pub(crate) enum Part {
         direction: Direction,
     },
     Arithmetic {
-        parts: Rc<Vec<Part>>,
+        parts: Rc<Vec<Self>>,
     },
 }
 

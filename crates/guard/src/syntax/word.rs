@@ -134,7 +134,7 @@ impl Parser<'_> {
                 if parser.stops(stop, byte, nesting)? {
                     break;
                 }
-                parser.nest(stop, byte, &mut nesting);
+                nest(stop, byte, &mut nesting);
                 parser.part(stop, byte, quoted, &mut collected)?;
             }
             collected.flush();
@@ -166,21 +166,6 @@ impl Parser<'_> {
             Stop::Pattern => byte == b')',
             Stop::End => false,
         })
-    }
-
-    /// Counts the signs that must close before the run can end.
-    fn nest(&mut self, stop: Stop, byte: u8, nesting: &mut u32) {
-        let (open, close) = match stop {
-            Stop::Arithmetic | Stop::ArithmeticOrSemicolon | Stop::Regex => (b'(', b')'),
-            Stop::Bracket => (b'[', b']'),
-            Stop::BraceOrColon => (b'?', b':'),
-            _ => return,
-        };
-        if byte == open {
-            *nesting += 1;
-        } else if byte == close {
-            *nesting = nesting.saturating_sub(1);
-        }
     }
 
     /// Reads one part, or one character of text.
@@ -532,5 +517,20 @@ fn plain(name: String, quoted: bool) -> Part {
     Part::Parameter {
         parameter: Rc::new(parameter),
         quoted,
+    }
+}
+
+/// Counts the signs that must close before the run can end.
+fn nest(stop: Stop, byte: u8, nesting: &mut u32) {
+    let (open, close) = match stop {
+        Stop::Arithmetic | Stop::ArithmeticOrSemicolon | Stop::Regex => (b'(', b')'),
+        Stop::Bracket => (b'[', b']'),
+        Stop::BraceOrColon => (b'?', b':'),
+        _ => return,
+    };
+    if byte == open {
+        *nesting += 1;
+    } else if byte == close {
+        *nesting = nesting.saturating_sub(1);
     }
 }

@@ -446,7 +446,6 @@ impl Run<'_> {
             {
                 return;
             }
-            "NODE_OPTIONS" => "environment-injection",
             "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS" | "JDK_JAVA_OPTIONS"
                 if !value.contains("-javaagent")
                     && !value.contains("-agent")
@@ -458,7 +457,7 @@ impl Run<'_> {
             "PS4" | "PS1" | "PS0" | "PS2" if !value.contains("$(") && !value.contains('`') => {
                 return;
             }
-            "PS4" | "PS1" | "PS0" | "PS2" => "environment-injection",
+            "NODE_OPTIONS" | "PS4" | "PS1" | "PS0" | "PS2" => "environment-injection",
             "ENV" if !value.contains(['/', UNKNOWN]) => return,
             "LD_LIBRARY_PATH" | "PATH" => {
                 let first = value.split(':').next().unwrap_or_default();

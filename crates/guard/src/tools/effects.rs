@@ -142,8 +142,6 @@ impl Run<'_> {
             "own-controls"
         } else if paths::disk(&path) {
             "raw-disk-write"
-        } else if matches!(path.as_str(), "/dev/mem" | "/dev/kmem" | "/dev/port") {
-            "system-write"
         } else if paths.system(&path) {
             "system-write"
         } else if paths.user_setting(&path) {
@@ -333,11 +331,9 @@ fn private(path: &str) -> bool {
         || name == ".env"
         || name.starts_with(".env.") && !name.ends_with(".example") && !name.ends_with(".sample")
         || matches!(path, "/etc/passwd" | "/etc/group")
-        || name.ends_with(".pem")
-        || name.ends_with(".key")
-        || name.ends_with(".p12")
-        || name.ends_with(".pfx")
-        || name.ends_with(".kdbx")
+        || name.rsplit_once('.').is_some_and(|(_, extension)| {
+            matches!(extension, "pem" | "key" | "p12" | "pfx" | "kdbx")
+        })
         || matches!(
             name,
             "credentials.json"

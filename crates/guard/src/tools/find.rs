@@ -60,7 +60,8 @@ fn find(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     }
     let start = at;
     while texts.get(at).is_some_and(|text| {
-        !(text.len() > 1 && text.starts_with('-')) && !matches!(*text, "(" | "!" | ")" | ",")
+        let expression = matches!(*text, "(" | "!" | ")" | ",");
+        !expression && (text.len() < 2 || !text.starts_with('-'))
     }) {
         at += 1;
     }

@@ -9,7 +9,7 @@ use crate::run::{Argument, Call, Origin, Run, Stream};
 pub(super) const TABLE: Table = &[(&["git"], git as Handler)];
 
 /// Options of git itself that take a value.
-const GLOBAL: Grammar = Grammar::new(
+const GLOBAL: Grammar<'static> = Grammar::new(
     "Cc",
     &[
         "git-dir",
@@ -107,12 +107,10 @@ fn subcommand(run: &mut Run<'_>, call: &Call<'_>, verb: &str, target: Target) ->
                 || options(call, "").short("u")
                 || options(call, "").long_flag("reset")
         }
-        "lfs" => matches!(operands(call).first(), Some(&"prune")) && false,
         "remote" => return remote(run, call),
         "config" => return config(run, call),
         "clone" => return clone(run, call),
         "symbolic-ref" => options(call, "m").has("d", "delete"),
-        "bundle" | "annex" => false,
         "rebase" | "bisect" | "difftool" | "mergetool" | "grep" | "submodule-foreach"
         | "send-email" | "archive" | "fetch" | "pull" | "ls-remote" | "daemon" | "instaweb"
         | "web--browse" | "credential" | "hook" | "for-each-repo" => {
@@ -166,9 +164,7 @@ fn merge_reset(call: &Call<'_>) -> bool {
 
 fn clean(call: &Call<'_>) -> bool {
     let options = Options::parse(call.arguments, Grammar::new("e", &["exclude"]));
-    options.has("f", "force")
-        && !options.has("n", "dry-run")
-        && !(options.has("i", "interactive") && false)
+    options.has("f", "force") && !options.has("n", "dry-run")
 }
 
 /// Paths are overwritten, branches are only changed.
@@ -255,7 +251,7 @@ fn branch(call: &Call<'_>) -> bool {
         ),
     );
     let force = options.has("f", "force");
-    options.short("DMC") || force || (options.long_flag("delete") && force)
+    options.short("DMC") || force
 }
 
 fn gc(call: &Call<'_>, verb: &str) -> bool {
@@ -322,6 +318,7 @@ fn remote_command(run: &mut Run<'_>, url: &str, span: Span) {
 /// Settings whose value git runs.
 fn setting_runs(run: &mut Run<'_>, name: &str, value: &str, span: Span) {
     let name = name.to_ascii_lowercase();
+    let last = name.rsplit('.').next().unwrap_or_default();
     let alias = name.starts_with("alias.");
     if alias {
         if let Some(command) = value.strip_prefix('!') {
@@ -354,17 +351,14 @@ fn setting_runs(run: &mut Run<'_>, name: &str, value: &str, span: Span) {
             && name.ends_with("helper")
             && (value.starts_with('!') || value.starts_with('/')))
         || name.starts_with("pager.")
-        || name.ends_with(".textconv")
-        || name.ends_with(".command") && name.starts_with("diff.")
-        || (name.ends_with(".cmd")
-            && (name.starts_with("difftool.") || name.starts_with("mergetool.")))
+        || last == "textconv"
+        || last == "command" && name.starts_with("diff.")
+        || (last == "cmd" && (name.starts_with("difftool.") || name.starts_with("mergetool.")))
         || (name.starts_with("filter.")
-            && (name.ends_with(".clean")
-                || name.ends_with(".smudge")
-                || name.ends_with(".process")))
-        || name.starts_with("trailer.") && name.ends_with(".command")
+            && (last == "clean" || last == "smudge" || last == "process"))
+        || name.starts_with("trailer.") && last == "command"
         || name.starts_with("include.path")
-        || name.ends_with(".program") && name.starts_with("gpg.");
+        || last == "program" && name.starts_with("gpg.");
     let switch = matches!(value, "true" | "false" | "" | "never" | "user" | "1" | "0");
     if !runs
         || switch
@@ -500,7 +494,7 @@ fn submodule(run: &mut Run<'_>, call: &Call<'_>, target: Target) -> Stream {
             run.subshell(|run| run.script(&code, call.span));
         }
         Some(&"deinit") if options(call, "").has("f", "force") => {
-            run.report("git-loses-work", call.span, target, "submodule deinit")
+            run.report("git-loses-work", call.span, target, "submodule deinit");
         }
         Some(&"update") if options(call, "").has("f", "force") => run.report(
             "git-loses-work",

@@ -426,10 +426,10 @@ fn deno(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     match words.as_slice() {
         ["eval", ..] => run.report("interpreter-string", call.span, Target::None, "deno"),
         ["repl", ..] if options.long_flag("eval") => {
-            run.report("interpreter-string", call.span, Target::None, "deno")
+            run.report("interpreter-string", call.span, Target::None, "deno");
         }
         ["run", file, ..] if file.starts_with("http") => {
-            run.report("downloaded-code", call.span, Target::Remote, file)
+            run.report("downloaded-code", call.span, Target::Remote, file);
         }
         ["run", "-", ..] => {
             if let Some(input) = run.stdin.clone() {

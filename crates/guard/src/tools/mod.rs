@@ -3,6 +3,7 @@
 //! A program is handled by code when its arguments hide other commands or paths, and by patterns
 //! in [`crate::rules`] when its options and operands say it all. Many have both.
 
+mod archive;
 mod awk;
 mod builtin;
 mod delete;
@@ -42,8 +43,7 @@ type Table = &'static [(&'static [&'static str], Handler)];
 #[derive(Debug, Default)]
 struct Program {
     handler: Option<Handler>,
-    wrapper: Option<&'static wrapper::Wrapper>,
-    runners: Vec<&'static wrapper::Runner>,
+    wrappers: Vec<wrapper::Wrapper>,
     interpreter: Option<&'static interpreter::Interpreter>,
     /// Whether it prints or copies the files it is given.
     reads: bool,
@@ -53,6 +53,7 @@ struct Program {
 /// All programs, found by one look.
 static PROGRAMS: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| {
     let tables: &[Table] = &[
+        archive::TABLE,
         builtin::TABLE,
         delete::TABLE,
         disk::TABLE,
@@ -75,17 +76,14 @@ static PROGRAMS: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| {
             programs.entry(name).or_default().handler = Some(*handler);
         }
     }
-    for wrapper in wrapper::WRAPPERS {
-        for name in wrapper.names {
-            programs.entry(name).or_default().wrapper = Some(wrapper);
+    for (names, wrapper) in wrapper::table() {
+        for name in names {
+            programs
+                .entry(name)
+                .or_default()
+                .wrappers
+                .push(wrapper.clone());
         }
-    }
-    for runner in wrapper::RUNNERS {
-        programs
-            .entry(runner.name)
-            .or_default()
-            .runners
-            .push(runner);
     }
     for interpreter in interpreter::INTERPRETERS {
         for name in interpreter.names {
@@ -123,8 +121,7 @@ pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let Some(program) = PROGRAMS.get(name) else {
         return effects::passes_through(run, call, false);
     };
-    let output = if let Some(output) = wrapper::judge(run, call, program.wrapper, &program.runners)
-    {
+    let output = if let Some(output) = wrapper::judge(run, call, &program.wrappers) {
         output
     } else if let Some(handler) = program.handler {
         handler(run, call)

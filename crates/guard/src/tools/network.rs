@@ -176,7 +176,7 @@ fn curl(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
                 run.read_file(value, span);
             }
             "unix-socket" if value.contains("docker.sock") || value.contains("containerd") => {
-                run.report("container-escape", span, Target::System, value)
+                run.report("container-escape", span, Target::System, value);
             }
             _ => {}
         }

@@ -4,18 +4,18 @@ use crate::run::Argument;
 
 /// How one program reads its options.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Grammar {
+pub(crate) struct Grammar<'g> {
     /// Single letters that take a value.
-    pub(crate) short: &'static str,
+    pub(crate) short: &'g str,
     /// Long names that take a value in the next argument.
-    pub(crate) long: &'static [&'static str],
+    pub(crate) long: &'g [&'g str],
     /// Whether options may follow operands.
     pub(crate) permutes: bool,
     /// Whether `-name` is one long option and not a bundle.
     pub(crate) single_dash: bool,
 }
 
-impl Grammar {
+impl<'g> Grammar<'g> {
     /// The usual: options anywhere, none that takes a value is known.
     pub(crate) const PLAIN: Self = Self {
         short: "",
@@ -24,7 +24,7 @@ impl Grammar {
         single_dash: false,
     };
 
-    pub(crate) const fn new(short: &'static str, long: &'static [&'static str]) -> Self {
+    pub(crate) const fn new(short: &'g str, long: &'g [&'g str]) -> Self {
         Self {
             short,
             long,
@@ -77,7 +77,7 @@ pub(crate) struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    pub(crate) fn parse(arguments: &'a [Argument], grammar: Grammar) -> Self {
+    pub(crate) fn parse(arguments: &'a [Argument], grammar: Grammar<'_>) -> Self {
         let mut options = Self::default();
         let mut at = 0;
         let mut ended = false;
@@ -107,7 +107,13 @@ impl<'a> Options<'a> {
     }
 
     /// Adds a long option; returns how many further arguments it used.
-    fn long(&mut self, name: &'a str, next: Option<&'a str>, grammar: Grammar, at: usize) -> usize {
+    fn long(
+        &mut self,
+        name: &'a str,
+        next: Option<&'a str>,
+        grammar: Grammar<'_>,
+        at: usize,
+    ) -> usize {
         if let Some((name, value)) = name.split_once('=') {
             self.flags.push(Flag {
                 name,
@@ -134,7 +140,7 @@ impl<'a> Options<'a> {
         &mut self,
         letters: &'a str,
         next: Option<&'a str>,
-        grammar: Grammar,
+        grammar: Grammar<'_>,
         at: usize,
     ) -> usize {
         for (index, letter) in letters.char_indices() {

@@ -61,8 +61,7 @@ fn gives(mode: &str) -> Gives {
             match letter {
                 '+' | '=' => adds = true,
                 '-' => adds = false,
-                'w' if adds && others => return Gives::Writing,
-                'u' if adds && others => return Gives::Writing,
+                'w' | 'u' if adds && others => return Gives::Writing,
                 's' if adds && (who.is_empty() || who.contains(['u', 'g', 'a'])) => {
                     return Gives::Identity;
                 }
@@ -115,7 +114,7 @@ fn chmod(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         let whole = !matches!(run.paths().loss(&file.text), Loss::Some(_));
         if (recursive && whole)
             || (call.bulk
-                && file.text.starts_with("/")
+                && file.text.starts_with('/')
                 && path.trim_start_matches('/').starts_with(UNKNOWN))
             || (call.bulk && path == "/")
         {

@@ -39,7 +39,7 @@ fn kill(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
                 signal = arguments
                     .next()
                     .map(|next| next.text.clone())
-                    .unwrap_or_default()
+                    .unwrap_or_default();
             }
             "-q" | "--queue" => {
                 arguments.next();
@@ -48,14 +48,15 @@ fn kill(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
                 targets.extend(arguments.by_ref());
             }
             _ if text.starts_with("--signal=") => {
-                signal = text.trim_start_matches("--signal=").to_owned()
+                text.trim_start_matches("--signal=").clone_into(&mut signal);
             }
             _ if text.len() > 1
                 && text.starts_with('-')
                 && signal.is_empty()
                 && targets.is_empty() =>
             {
-                signal = text.trim_start_matches(['-', 's', 'n']).to_owned();
+                text.trim_start_matches(['-', 's', 'n'])
+                    .clone_into(&mut signal);
             }
             _ => targets.push(argument),
         }
@@ -168,7 +169,7 @@ fn init(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     match options.texts().next() {
         Some("0" | "6") => run.report("shutdown", call.span, Target::System, call.name),
         Some("1" | "s" | "S" | "q" | "Q" | "u" | "U" | "3" | "5" | "2" | "4") => {
-            run.report("service-stop", call.span, Target::System, call.name)
+            run.report("service-stop", call.span, Target::System, call.name);
         }
         _ => {}
     }

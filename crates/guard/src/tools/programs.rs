@@ -1,5 +1,8 @@
 //! Programs with one trap each, and how the others read their options.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::builtin::ordinary;
 use super::options::{Grammar, Options};
 use super::shell::Kind;
@@ -36,245 +39,41 @@ pub(super) const TABLE: Table = &[
     (&["xdotool", "ydotool", "wtype"], keystrokes),
 ];
 
-/// How a program reads its options, for patterns.
-pub(super) fn grammar(name: &str) -> Grammar {
-    match name {
-        "docker" | "podman" | "nerdctl" => Grammar::new(
-            "HcltfvePnuw",
-            &[
-                "host",
-                "context",
-                "config",
-                "log-level",
-                "filter",
-                "file",
-                "project-name",
-                "name",
-                "volume",
-                "env",
-                "time",
-                "signal",
-            ],
-        ),
-        "docker-compose" => Grammar::new(
-            "fptH",
-            &[
-                "file",
-                "project-name",
-                "host",
-                "timeout",
-                "profile",
-                "env-file",
-            ],
-        ),
-        "kubectl" | "oc" | "k" | "kubecolor" => Grammar::new(
-            "nsflcoLvp",
-            &[
-                "namespace",
-                "context",
-                "cluster",
-                "kubeconfig",
-                "server",
-                "user",
-                "filename",
-                "selector",
-                "output",
-                "container",
-                "replicas",
-                "token",
-                "as",
-                "patch",
-                "type",
-                "field-selector",
-                "grace-period",
-                "timeout",
-            ],
-        ),
-        "helm" => Grammar::new(
-            "nfo",
-            &[
-                "namespace",
-                "kube-context",
-                "kubeconfig",
-                "values",
-                "set",
-                "timeout",
-            ],
-        ),
-        "terraform" | "tofu" | "terragrunt" => {
-            Grammar::new("", &["target", "var", "var-file", "state", "out"]).dashed()
+/// The options of programs; its head says how it is written.
+const GRAMMARS: &str = include_str!("grammars.txt");
+
+/// Letters and long names that take a value, and whether `-name` is a long option.
+type Row = (&'static str, Vec<&'static str>, bool);
+
+static BY_NAME: LazyLock<HashMap<&'static str, Row>> = LazyLock::new(|| {
+    let mut grammars = HashMap::new();
+    for line in GRAMMARS.lines().filter(|line| !line.starts_with('#')) {
+        let (names, tail) = line.split_once(" :").unwrap_or((line, ""));
+        let mut row: Row = ("", Vec::new(), false);
+        for word in tail.split_whitespace() {
+            if let Some(long) = word.strip_prefix("--") {
+                row.1 = long.split('|').collect();
+            } else if let Some(short) = word.strip_prefix('-') {
+                row.0 = short;
+            } else {
+                row.2 = word == "dashed";
+            }
         }
-        "aws" => Grammar::new(
-            "",
-            &[
-                "profile",
-                "region",
-                "output",
-                "endpoint-url",
-                "query",
-                "cli-read-timeout",
-                "ca-bundle",
-                "color",
-            ],
-        ),
-        "gcloud" => Grammar::new(
-            "",
-            &[
-                "project",
-                "account",
-                "region",
-                "zone",
-                "format",
-                "configuration",
-                "impersonate-service-account",
-            ],
-        ),
-        "az" => Grammar::new(
-            "gno",
-            &["resource-group", "name", "subscription", "output", "query"],
-        ),
-        "systemctl" => Grammar::new(
-            "tspHMnoP",
-            &[
-                "type",
-                "state",
-                "property",
-                "host",
-                "machine",
-                "lines",
-                "output",
-                "signal",
-                "kill-who",
-                "kill-whom",
-                "job-mode",
-                "root",
-            ],
-        ),
-        "journalctl" => Grammar::new(
-            "unpgtMDoc",
-            &[
-                "unit",
-                "lines",
-                "since",
-                "until",
-                "priority",
-                "output",
-                "identifier",
-                "grep",
-                "boot_",
-                "directory",
-            ],
-        ),
-        "apt" | "apt-get" | "aptitude" => {
-            Grammar::new("toc", &["target-release", "option", "config-file"])
-        }
-        "npm" | "pnpm" | "yarn" => Grammar::new(
-            "wC",
-            &[
-                "prefix",
-                "workspace",
-                "registry",
-                "tag",
-                "access",
-                "otp",
-                "userconfig",
-            ],
-        ),
-        "git" => Grammar::new("Cc", &["git-dir", "work-tree"]),
-        "pip" => Grammar::new(
-            "rceit",
-            &[
-                "requirement",
-                "constraint",
-                "editable",
-                "index-url",
-                "target",
-            ],
-        ),
-        "ip" => Grammar::new("nfb", &["netns", "family", "batch"]),
-        "iptables" | "ip6tables" => Grammar::new(
-            "tpsdijmgo",
-            &[
-                "table",
-                "protocol",
-                "source",
-                "destination",
-                "jump",
-                "match",
-                "in-interface",
-                "out-interface",
-                "dport",
-                "sport",
-                "to-port",
-            ],
-        ),
-        "mount" | "umount" => Grammar::new("otOLU", &["options", "types", "source", "target"]),
-        "gh" => Grammar::new(
-            "RXHFfqtjb",
-            &[
-                "repo",
-                "method",
-                "header",
-                "field",
-                "raw-field",
-                "jq",
-                "template",
-                "body",
-                "title",
-                "hostname",
-                "input",
-                "json",
-                "limit",
-                "search",
-                "workflow",
-                "label",
-            ],
-        ),
-        "virsh" | "multipass" | "vagrant" | "heroku" | "fly" | "flyctl" | "vercel" | "netlify" => {
-            Grammar::new("capt", &["connect", "app", "token", "confirm", "scope"])
-        }
-        "zfs" | "zpool" => Grammar::new("odt", &[]),
-        "useradd" | "usermod" | "userdel" | "adduser" | "groupadd" | "groupmod" => Grammar::new(
-            "cdegGklLpsu",
-            &[
-                "comment", "home", "gid", "groups", "shell", "uid", "password",
-            ],
-        ),
-        "passwd" => Grammar::new("nxwiR", &[]),
-        "prisma" => Grammar::new("", &["schema", "name"]),
-        "alembic" => Grammar::new("cnx", &["config", "name"]),
-        "ansible-playbook" => Grammar::new(
-            "ielutMv",
-            &["inventory", "extra-vars", "limit", "user", "tags"],
-        ),
-        "cargo" => Grammar::new(
-            "pjZ",
-            &[
-                "package",
-                "features",
-                "target",
-                "manifest-path",
-                "jobs",
-                "registry",
-                "token",
-                "color",
-                "config",
-            ],
-        ),
-        "mdadm" | "lvremove" | "vgremove" | "pvremove" | "lvreduce" | "lvchange" => {
-            Grammar::new("lnL", &["level", "raid-devices", "size"])
-        }
-        "sysctl" => Grammar::new("", &["load_"]),
-        "find" => Grammar::PLAIN.dashed(),
-        "defaults" | "launchctl" | "csrutil" | "spctl" | "nvram" | "pmset" | "tmutil" => {
-            Grammar::PLAIN
-        }
-        "date" => Grammar::new("Idrf", &["date", "reference", "file"]),
-        "nginx" => Grammar::new("scgpe", &[]),
-        "gpg" => Grammar::new("oru", &["output", "recipient", "homedir"]),
-        "ssh-keygen" => Grammar::new("fFbtCNPIRs", &[]),
-        _ => Grammar::PLAIN,
+        grammars.extend(names.split('|').map(|name| (name, row.clone())));
     }
+    grammars
+});
+
+/// How a program reads its options, for patterns.
+pub(super) fn grammar(name: &str) -> Grammar<'static> {
+    BY_NAME
+        .get(name)
+        .map_or(Grammar::PLAIN, |(short, long, dashed)| Grammar {
+            short,
+            long,
+            permutes: true,
+            single_dash: *dashed,
+        })
 }
 
 /// `-c command` and `+command`; `!` in them runs a shell, `w` writes.
@@ -575,18 +374,18 @@ fn ansible(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         }
         "reboot" => run.report("shutdown", span, Target::Remote, "ansible reboot"),
         "file" if code.contains("state=absent") => {
-            run.report("recursive-delete", span, Target::Remote, code)
+            run.report("recursive-delete", span, Target::Remote, code);
         }
         "service" | "systemd"
             if code.contains("state=stopped") || code.contains("state=restarted") =>
         {
-            run.report("service-stop", span, Target::Remote, code)
+            run.report("service-stop", span, Target::Remote, code);
         }
         "user" | "group" if code.contains("state=absent") => {
-            run.report("accounts", span, Target::Remote, code)
+            run.report("accounts", span, Target::Remote, code);
         }
         "apt" | "yum" | "dnf" | "package" | "pip" if code.contains("state=absent") => {
-            run.report("package-remove", span, Target::Remote, code)
+            run.report("package-remove", span, Target::Remote, code);
         }
         _ => {}
     }
@@ -658,14 +457,13 @@ fn visudo(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 /// `-v /:/host` matters for every way to start a container.
 fn containers(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let first = Options::parse(call.arguments, grammar("docker"));
-    if first.texts().any(|word| matches!(word, "cp")) {
-        if let Some(target) = first
+    if first.texts().any(|word| matches!(word, "cp"))
+        && let Some(target) = first
             .operands
             .last()
             .filter(|target| !target.text.contains(':'))
-        {
-            run.writes_to(target.text, false, call.span_of(target.at));
-        }
+    {
+        run.writes_to(target.text, false, call.span_of(target.at));
     }
     Stream::unknown()
 }
@@ -744,7 +542,7 @@ fn forge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             run.report("tool-runs-command", call.span, Target::None, code);
         }
         ["extension", "install", ..] => {
-            run.report("tool-runs-command", call.span, Target::None, "gh extension")
+            run.report("tool-runs-command", call.span, Target::None, "gh extension");
         }
         _ => {}
     }

@@ -81,11 +81,8 @@ impl Run<'_> {
 /// What a shell is told to run.
 #[derive(Debug, Default)]
 struct Invocation {
-    command: bool,
-    checks_only: bool,
-    from_input: bool,
-    interactive: bool,
-    informs: bool,
+    /// The letters that are switched on; `h` also stands for help and version.
+    letters: String,
     /// The index of the first operand.
     operands: usize,
     startup: Option<usize>,
@@ -103,20 +100,18 @@ fn invocation(call: &Call<'_>) -> Invocation {
                 found.startup = Some(at);
                 at += 1;
             }
-            "--help" | "--version" => found.informs = true,
-            "--command" => found.command = true,
-            "--no-execute" | "--noexec" => found.checks_only = true,
-            "--init-command" => {
-                found.command = true;
-            }
+            "--help" | "--version" => found.letters.push('h'),
+            "--command" | "--init-command" => found.letters.push('c'),
+            "--no-execute" | "--noexec" => found.letters.push('n'),
             _ if text.starts_with("--") => {}
             _ if text.len() > 1 && text.starts_with(['-', '+']) => {
                 let letters = &text[1..];
-                let on = text.starts_with('-');
-                found.command |= on && letters.contains('c');
-                found.checks_only |= on && letters.contains('n');
-                found.from_input |= on && letters.contains('s');
-                found.interactive |= on && letters.contains('i');
+                if text.starts_with('-') {
+                    // A letter `h` is about hashing and asks for nothing.
+                    found
+                        .letters
+                        .extend(letters.chars().filter(|letter| *letter != 'h'));
+                }
                 // `-o name` and `-O name` take the next argument.
                 at += letters.matches(['o', 'O']).count();
             }
@@ -133,20 +128,21 @@ fn invocation(call: &Call<'_>) -> Invocation {
 pub(super) fn shell(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let found = invocation(call);
     let operands = &call.arguments[found.operands..];
-    if found.informs || (found.checks_only && !found.interactive) {
+    let on = |letter: char| found.letters.contains(letter);
+    if on('h') || (on('n') && !on('i')) {
         return Stream::unknown();
     }
     if let Some(file) = found.startup.and_then(|at| call.arguments.get(at)) {
         run.executes_file(&file.text, Kind::Shell, file.span);
     }
-    if found.command {
+    if on('c') {
         let Some((code, rest)) = operands.split_first() else {
             return Stream::silent();
         };
         return shell_string(run, code, rest);
     }
     match operands.split_first() {
-        Some((file, rest)) if !found.from_input => shell_file(run, file, rest),
+        Some((file, rest)) if !on('s') => shell_file(run, file, rest),
         _ => {
             let Some(stream) = run.stdin.clone() else {
                 return Stream::unknown();

@@ -58,7 +58,7 @@ enum Deed {
     RunsCommand,
 }
 
-fn grammar(name: &str) -> Grammar {
+fn grammar(name: &str) -> Grammar<'static> {
     match name {
         "psql" | "pgcli" | "ysqlsh" | "usql" => Grammar::new(
             "cdfhLoFPpRTUvX_",
@@ -139,7 +139,7 @@ fn statements(run: &mut Run<'_>, call: &Call<'_>, sql: &str, at: usize) {
         match deed(&statement) {
             Deed::Nothing => {}
             Deed::Destroys => {
-                run.report("sql-destroys", span, Target::Remote, &statement.join(" "))
+                run.report("sql-destroys", span, Target::Remote, &statement.join(" "));
             }
             Deed::RunsCommand => run.report(
                 "tool-runs-command",
@@ -268,7 +268,7 @@ fn filtered(words: &[String]) -> bool {
     let condition: Vec<&str> = words[at + 1..].iter().map(String::as_str).collect();
     !matches!(
         condition.as_slice(),
-        [] | ["TRUE"] | ["1"] | ["1", "=", "1"] | ["'", "=", "'"]
+        [] | ["TRUE" | "1"] | ["1", "=", "1"] | ["'", "=", "'"]
     )
 }
 
