@@ -294,7 +294,6 @@ impl Paths<'_> {
             [top, _] if is(HOMES, top) && self.cwd != Some(path) => Loss::Home,
             _ if !self.home.is_empty() && path == self.home => Loss::Home,
             [top] if is(SYSTEM_TOP, top) => Loss::System,
-            ["var" | "usr", part] if is(&["lib", "bin", "sbin", "lib64"], part) => Loss::System,
             _ => Loss::Some(self.target(path)),
         }
     }

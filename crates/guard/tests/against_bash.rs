@@ -4,6 +4,11 @@
 //! reach and in a directory of its own; where `MARK` ran, the guard, which has a rule about it,
 //! must not have let the snippet pass.
 
+#![expect(
+    clippy::expect_used,
+    reason = "helper functions of a test may fail loudly"
+)]
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -67,6 +67,9 @@ impl Run<'_> {
         if arguments.is_empty() {
             for assign in assigns.iter().chain(arrays) {
                 self.set(assign);
+                if assign.subscript.is_none() {
+                    self.judge_variable(assign);
+                }
             }
             let output = redirected
                 .stdin
@@ -79,12 +82,7 @@ impl Run<'_> {
         let outer = (!assigns.is_empty()).then(|| self.state.clone());
         for assign in assigns {
             self.set(assign);
-            let value = self
-                .state
-                .scalar(&assign.name)
-                .unwrap_or_default()
-                .to_owned();
-            self.environment(&assign.name, &value, assign.span);
+            self.judge_variable(assign);
         }
         for assign in arrays {
             self.set(assign);
@@ -118,6 +116,15 @@ impl Run<'_> {
             self.state.cwd = inner.cwd;
         }
         self.written(&redirected, output)
+    }
+
+    fn judge_variable(&mut self, assign: &Assign) {
+        let value = self
+            .state
+            .scalar(&assign.name)
+            .unwrap_or_default()
+            .to_owned();
+        self.environment(&assign.name, &value, assign.span);
     }
 
     /// Control characters outside of quotes are in no honest command.

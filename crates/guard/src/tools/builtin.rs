@@ -77,6 +77,10 @@ fn declare(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     for argument in call.arguments {
         let Some((name, value)) = argument.text.split_once('=') else {
             run.expanded_again_in_brackets(&argument.text);
+            let value = run.state.scalar(&argument.text).map(str::to_owned);
+            if let Some(value) = value.filter(|_| call.name == "export") {
+                run.environment(&argument.text, &value, argument.span);
+            }
             continue;
         };
         let append = name.ends_with('+');

@@ -146,6 +146,8 @@ impl Run<'_> {
             "system-write"
         } else if paths.user_setting(&path) {
             "user-settings"
+        } else if path.contains("/.git/hooks/") {
+            "planned-task"
         } else if trace(&path) && !append {
             "traces-removed"
         } else {
@@ -206,7 +208,8 @@ impl Run<'_> {
             return Stream::silent();
         }
         let holds_secrets = self.paths().secret_directory(&path);
-        if self.paths().secret(&path) {
+        let all_of_them = holds_secrets && everything_in(text);
+        if self.paths().secret(&path) || all_of_them {
             self.report("secret-read", span, Target::None, text);
             return Stream::from(Origin::SECRET.with(Origin::FILE));
         }
@@ -251,7 +254,9 @@ impl Run<'_> {
                     | "mv"
                     | "ag"
             );
-            if paths.secret(&path) || (archives && paths.secret_directory(&path)) {
+            if paths.secret(&path)
+                || (archives || everything_in(text)) && paths.secret_directory(&path)
+            {
                 let target = paths.target(&path);
                 self.report("secret-read", argument.span, target, text);
             }
@@ -303,6 +308,11 @@ impl Run<'_> {
             );
         }
     }
+}
+
+/// Tells whether a path names everything in its directory.
+fn everything_in(text: &str) -> bool {
+    text.rsplit('/').next().is_some_and(paths::everything)
 }
 
 /// Files whose loss hides what was done.

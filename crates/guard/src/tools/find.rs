@@ -114,6 +114,19 @@ fn expression(run: &mut Run<'_>, call: &Call<'_>, roots: &[&str], from: usize) {
                 }
                 at += 1;
             }
+            // A name that fits all chooses none.
+            "-name" | "-iname" | "-path" | "-wholename" | "-regex" => {
+                let pattern = call
+                    .arguments
+                    .get(at + 1)
+                    .map_or("", |next| next.text.as_str());
+                let all = !pattern.is_empty()
+                    && pattern
+                        .chars()
+                        .all(|sign| "*./".contains(sign) || sign == STAR);
+                everything &= all;
+                at += 1;
+            }
             _ if text.starts_with('-') && chooses(text) => everything = false,
             _ => {}
         }
@@ -254,7 +267,7 @@ fn parallel(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         "halt",
     ];
     let options = Options::parse(call.arguments, Grammar::new("jaCSnNPsILD", LONG).stopping());
-    if options.asks_for_help() {
+    if options.asks_for_help() || options.long_flag("dry-run") || options.long_flag("dryrun") {
         return Stream::unknown();
     }
     let from = options

@@ -53,6 +53,15 @@ fn git(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     if plain.asks_for_help() || (plain.short("h") && rest.arguments.len() == 1) {
         return Stream::unknown();
     }
+    for flag in plain
+        .flags
+        .iter()
+        .filter(|flag| flag.long && flag.name == "output")
+    {
+        if let Some(file) = flag.value {
+            run.writes_to(file, false, rest.span_of(flag.at));
+        }
+    }
     // `git -C elsewhere` acts on another directory.
     let target = global
         .value("C", "")
@@ -251,7 +260,7 @@ fn branch(call: &Call<'_>) -> bool {
         ),
     );
     let force = options.has("f", "force");
-    options.short("DMC") || force
+    options.short("D") || force
 }
 
 fn gc(call: &Call<'_>, verb: &str) -> bool {

@@ -114,6 +114,7 @@ pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let call = &Call { name, ..*call };
     if call.word.contains('/') {
         run.executes_file(call.word, shell::Kind::Program, call.span);
+        programs::init_script(run, call);
     }
     if let Some(output) = wrapper::special(run, call) {
         return output;

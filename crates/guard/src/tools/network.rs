@@ -340,11 +340,11 @@ fn wget(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     Stream::silent()
 }
 
+/// The options of ssh that take a value.
+const SSH: Grammar<'static> = Grammar::new("BbcDEeFIiJLlmOopQRSWwM", &["ssh", "port"]).stopping();
+
 fn ssh(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let options = Options::parse(
-        call.arguments,
-        Grammar::new("BbcDEeFIiJLlmOopQRSWwM", &["ssh", "port"]).stopping(),
-    );
+    let options = Options::parse(call.arguments, SSH);
     if options.short("VGQ") {
         return Stream::unknown();
     }
@@ -357,7 +357,13 @@ fn ssh(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let Some(host) = options.operands.first() else {
         return Stream::unknown();
     };
-    let words = &call.arguments[host.at + 1..];
+    // Options may also follow the host.
+    let after = Options::parse(&call.arguments[host.at + 1..], SSH);
+    let from = after
+        .operands
+        .first()
+        .map_or(call.arguments.len(), |first| host.at + 1 + first.at);
+    let words = &call.arguments[from..];
     let outer = run.state.cwd.take();
     if words.is_empty() {
         if let Some(input) = input {
@@ -401,6 +407,7 @@ fn ssh_options(run: &mut Run<'_>, call: &Call<'_>, options: &Options<'_>) {
 }
 
 fn scp(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
+    input_escapes(run, call);
     let options = Options::parse(call.arguments, Grammar::new("cFiJloPSDXbBRse", &[]));
     ssh_options(run, call, &options);
     if let Some(program) = options.value("S", "").filter(|program| !ordinary(program)) {
@@ -502,7 +509,23 @@ fn socat(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     talk(run, call)
 }
 
+/// Lines that begin with `!` in the input of such a program are run by a shell.
+pub(super) fn input_escapes(run: &mut Run<'_>, call: &Call<'_>) {
+    let text = run
+        .stdin
+        .as_ref()
+        .and_then(|stream| stream.text.clone())
+        .unwrap_or_default();
+    for line in text.lines().take(64) {
+        if let Some(command) = line.trim_start().strip_prefix('!') {
+            run.report("tool-runs-command", call.span, Target::None, command);
+            run.subshell(|run| run.script(command, call.span));
+        }
+    }
+}
+
 fn talk(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
+    input_escapes(run, call);
     let input = run
         .stdin
         .as_ref()

@@ -111,6 +111,9 @@ fn chmod(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         if opened && run.paths().secret(&path) {
             run.report("user-settings", file.span, target, &file.text);
         }
+        if run.paths().system(&path) && !path.starts_with("/usr/local") {
+            run.report("system-permissions", file.span, target, &file.text);
+        }
         let whole = !matches!(run.paths().loss(&file.text), Loss::Some(_));
         if (recursive && whole)
             || (call.bulk

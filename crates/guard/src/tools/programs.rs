@@ -619,3 +619,16 @@ fn keystrokes(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     }
     Stream::unknown()
 }
+
+/// `/etc/init.d/name stop` is what `service name stop` does.
+pub(super) fn init_script(run: &mut Run<'_>, call: &Call<'_>) {
+    let script = call.word.contains("/init.d/") || call.word.contains("/rc.d/");
+    if script
+        && matches!(
+            call.texts().next(),
+            Some("stop" | "restart" | "force-reload" | "force-stop")
+        )
+    {
+        run.report("service-stop", call.span, Target::System, call.name);
+    }
+}

@@ -232,6 +232,8 @@ fn deed(words: &[String]) -> Deed {
     let starts = |at: usize| match word(at) {
         "DROP" => !matches!(word(at + 1), "" | "PREPARE") && word(at + 1) != "TEMPORARY_",
         "TRUNCATE" => word(at + 1) != "(",
+        "PURGE" | "SHUTDOWN" => true,
+        "RESET" => matches!(word(at + 1), "MASTER" | "SLAVE" | "REPLICA" | "BINARY"),
         "DELETE" => !filtered(words) && matches!(word(at + 1), "FROM" | "NAME") | has("FROM"),
         "UPDATE" => has("SET") && !filtered(words),
         "ALTER" => has("DROP") && !matches!(word(at + 1), "_"),

@@ -205,6 +205,11 @@ fn codes(run: &mut Run<'_>, call: &Call<'_>, options: &Options<'_>, wrapper: &Wr
 fn rest(run: &mut Run<'_>, call: &Call<'_>, words: &[Argument], rest: Rest) -> Stream {
     let words = match words.split_first() {
         Some((dashes, after)) if dashes.text == "--" => after,
+        // `kubectl exec pod -c container -- command`
+        Some((option, _)) if option.text.starts_with('-') => words
+            .iter()
+            .position(|word| word.text == "--")
+            .map_or(words, |at| &words[at + 1..]),
         _ => words,
     };
     match rest {
@@ -363,6 +368,10 @@ fn env(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         }
     }
     words.extend_from_slice(&call.arguments[from..]);
+    // A lone dash is `-i`.
+    if words.first().is_some_and(|first| first.text == "-") {
+        words.remove(0);
+    }
     let skip = assignments(run, &words);
     let output = if words.len() > skip {
         command(run, &words[skip..], call)

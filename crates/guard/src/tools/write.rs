@@ -90,7 +90,7 @@ fn moved(run: &mut Run<'_>, source: &str, span: crate::finding::Span) {
         run.report("user-settings", span, target, source);
     } else if matches!(
         run.paths().loss(source),
-        crate::paths::Loss::Home | crate::paths::Loss::System
+        crate::paths::Loss::Root | crate::paths::Loss::Home | crate::paths::Loss::System
     ) {
         run.report("system-write", span, target, source);
     }
