@@ -596,9 +596,8 @@ impl Parser<'_> {
         loop {
             self.skip_lines()?;
             if self.take(")")? {
-                if self.peek().is_some_and(|byte| !ends_word(byte)) {
-                    return Err(self.failure("something follows an array"));
-                }
+                // What sticks to the bracket belongs to the word; `#` begins no comment there.
+                items.extend(self.word()?);
                 return Ok(items);
             }
             match self.word()? {

@@ -86,7 +86,11 @@ fn truncate(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     for operand in options.operands.iter().filter(|_| !options.asks_for_help()) {
         run.writes_to(operand.text, false, call.span_of(operand.at));
     }
-    if call.bulk && !options.asks_for_help() {
+    let empties = options
+        .value("s", "size")
+        .is_some_and(|size| size.trim_start_matches(['<', '=']) == "0");
+    let many = call.bulk || empties && options.texts().any(crate::text::globbed);
+    if many && !options.asks_for_help() {
         run.report("bulk-delete", call.span, Target::Unknown, call.name);
     }
     Stream::silent()

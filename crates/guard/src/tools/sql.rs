@@ -237,7 +237,6 @@ fn deed(words: &[String]) -> Deed {
         "DELETE" => !filtered(words) && matches!(word(at + 1), "FROM" | "NAME") | has("FROM"),
         "UPDATE" => has("SET") && !filtered(words),
         "ALTER" => has("DROP") && !matches!(word(at + 1), "_"),
-        "REPLACE_" => true,
         _ => false,
     };
     if has("PROGRAM") && (has("COPY") || has("FROM") || has("TO")) && has("COPY")

@@ -226,9 +226,6 @@ fn rest(run: &mut Run<'_>, call: &Call<'_>, words: &[Argument], rest: Rest) -> S
         Rest::Codes => {
             for word in words {
                 run.subshell(|run| run.script(&word.text, word.span));
-                if call.name == "hyperfine" {
-                    run.report("tool-runs-command", word.span, Target::None, &word.text);
-                }
             }
             Stream::unknown()
         }
