@@ -234,6 +234,9 @@ impl Run<'_> {
             if text.is_empty() || text.starts_with('-') || text.len() > 512 {
                 continue;
             }
+            if !self.step(4) {
+                break;
+            }
             let paths = self.paths();
             let path = paths.absolute(text);
             let archives = matches!(
@@ -364,6 +367,9 @@ pub(super) fn passes_through(run: &mut Run<'_>, call: &Call<'_>, reads: bool) ->
     if reads {
         let options = Options::parse(call.arguments, Grammar::PLAIN);
         for operand in &options.operands {
+            if !run.step(4) {
+                break;
+            }
             if operand.text.len() < 512
                 && (operand.text.contains(['/', '.'])
                     || run
