@@ -209,6 +209,15 @@ fn every_span_lies_in_the_text() {
 }
 
 #[test]
+fn code_out_of_another_text_points_at_where_it_stands() {
+    let span = |command: &'static str| Guard::new().check(command, &context()).span.of(command);
+    assert_eq!(span("echo é `rm -rf x`"), "`rm -rf x`");
+    assert_eq!(span("eval 'f(){ rm -rf /opt/x; }'; f"), "f");
+    assert_eq!(span("`\u{280}`\u{280}"), "`\u{280}`");
+    assert_eq!(span("é=1; a['$(rm -rf x)']=1"), "a['$(rm -rf x)']=1");
+}
+
+#[test]
 fn the_users_rules_deny_ask_and_allow() {
     let rules = UserRules {
         commands: vec![

@@ -4,6 +4,7 @@ use super::simple::Argument;
 use super::state::Variable;
 use super::stream::Stream;
 use super::{Run, brace};
+use crate::finding::Span;
 use crate::syntax::{Parser, Part, Word};
 use crate::text::{self, MAX_TEXT, UNKNOWN};
 
@@ -130,8 +131,12 @@ impl Run<'_> {
                     let value = self.parameter(parameter, *quoted);
                     self.place(&mut fields, value, *quoted);
                 }
-                Part::Substitution { list, quoted } => {
-                    let value = Expanded::One(self.substitution(list));
+                Part::Substitution {
+                    list,
+                    quoted,
+                    within,
+                } => {
+                    let value = Expanded::One(self.substitution(list, *within));
                     self.place(&mut fields, value, *quoted);
                 }
                 Part::Process { list, direction } => {
@@ -173,7 +178,9 @@ impl Run<'_> {
                     Expanded::One(text) => whole.push_str(&text),
                     Expanded::Many(items) => whole.push_str(&items.join(" ")),
                 },
-                Part::Substitution { list, .. } => whole.push_str(&self.substitution(list)),
+                Part::Substitution { list, within, .. } => {
+                    whole.push_str(&self.substitution(list, *within));
+                }
                 Part::Process { list, direction } => {
                     whole.push_str(&self.process(list, *direction));
                 }
@@ -233,9 +240,12 @@ impl Run<'_> {
     }
 
     /// Walks `$(…)` and returns what it prints.
-    fn substitution(&mut self, list: &crate::syntax::List) -> String {
-        let span = crate::finding::Span::default();
-        let output = self.deeper(span, |run| run.subshell(|run| run.list(list)));
+    fn substitution(&mut self, list: &crate::syntax::List, within: Option<Span>) -> String {
+        let walk = |run: &mut Self| run.deeper(run.here, |run| run.subshell(|run| run.list(list)));
+        let output = match within {
+            Some(span) => self.pointing_at(span, walk),
+            None => walk(self),
+        };
         self.note_substitution(&output);
         match output.text {
             Some(mut text) => {
@@ -257,7 +267,7 @@ impl Run<'_> {
         list: &crate::syntax::List,
         direction: crate::syntax::Direction,
     ) -> String {
-        let span = crate::finding::Span::default();
+        let span = self.here;
         let stdin = match direction {
             crate::syntax::Direction::From => self.stdin.clone(),
             crate::syntax::Direction::Into => Some(Stream::unknown()),
@@ -300,9 +310,11 @@ impl Run<'_> {
             return;
         }
         if let Ok(parts) = Parser::new(text, 8).template() {
-            self.deeper(crate::finding::Span::default(), |run| {
-                run.single(&parts);
-                Stream::unknown()
+            self.pointing_at(self.here, |run| {
+                run.deeper(run.here, |run| {
+                    run.single(&parts);
+                    Stream::unknown()
+                })
             });
         }
     }

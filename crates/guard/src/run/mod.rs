@@ -52,6 +52,8 @@ pub(crate) struct Run<'a> {
     recursions: u32,
     /// Where a nested script stands in the text, while one is walked.
     outer: Option<Span>,
+    /// Where the current command stands.
+    here: Span,
     /// What nested code can be at worst: inside a container nothing is blocked.
     ceiling: Verdict,
     /// The user's own rules allow the current command.
@@ -86,6 +88,7 @@ impl<'a> Run<'a> {
             aside: 0,
             recursions: 0,
             outer: None,
+            here: Span::default(),
             ceiling: Verdict::Block,
             allowed: false,
             substituted: Origin::NONE,
@@ -102,6 +105,11 @@ impl<'a> Run<'a> {
     pub(crate) fn judge(mut self, command: &str) -> Finding {
         self.deceptions(command);
         self.parse_and_walk(command);
+        let span = self.finding.span;
+        if command.get(span.start..span.end).is_none() {
+            debug_assert!(false, "{span:?} does not lie in {command:?}");
+            self.finding.span = Span::new(0, command.len());
+        }
         self.finding
     }
 
@@ -145,17 +153,23 @@ impl<'a> Run<'a> {
     /// Walks a script that a command would run. Its findings point at `span`.
     pub(crate) fn script(&mut self, script: &str, span: Span) -> Stream {
         self.deeper(span, |run| {
-            let outer = run.outer;
-            run.outer = Some(run.outer.unwrap_or(span));
-            let output = if script.len() > text::MAX_TEXT {
-                run.report("too-large", span, Target::None, "");
-                Stream::unknown()
-            } else {
+            run.pointing_at(span, |run| {
+                if script.len() > text::MAX_TEXT {
+                    run.report("too-large", span, Target::None, "");
+                    return Stream::unknown();
+                }
                 run.parse_and_walk(script)
-            };
-            run.outer = outer;
-            output
+            })
         })
+    }
+
+    /// Walks code whose spans are not those of the text: its findings point at `span`.
+    fn pointing_at<T>(&mut self, span: Span, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.outer;
+        self.outer = Some(outer.unwrap_or(span));
+        let result = walk(self);
+        self.outer = outer;
+        result
     }
 
     /// Walks something in a subshell: only its files remain.

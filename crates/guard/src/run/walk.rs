@@ -63,6 +63,7 @@ impl Run<'_> {
         if !self.step(2) {
             return Stream::unknown();
         }
+        self.here = command.span;
         if let Body::Simple {
             assigns,
             words,
@@ -204,7 +205,8 @@ impl Run<'_> {
         let aside = std::mem::take(&mut self.aside);
         self.calls.push(name.to_owned());
         let body = Rc::clone(body);
-        let output = self.deeper(span, |run| run.command(&body));
+        // The body may come from another text than the call.
+        let output = self.pointing_at(span, |run| run.deeper(span, |run| run.command(&body)));
         self.calls.pop();
         self.aside = aside;
         self.state.positional = positional;

@@ -142,6 +142,8 @@ pub(crate) enum Part {
     Substitution {
         list: Rc<List>,
         quoted: bool,
+        /// Where it stands, when its own spans are those of a text taken out of this one.
+        within: Option<Span>,
     },
     Process {
         list: Rc<List>,

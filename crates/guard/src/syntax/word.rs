@@ -295,6 +295,7 @@ impl Parser<'_> {
         into.push(Part::Substitution {
             list: Rc::new(list),
             quoted,
+            within: Some(self.span_from(open)),
         });
         Ok(())
     }
@@ -458,6 +459,7 @@ impl Parser<'_> {
         into.push(Part::Substitution {
             list: Rc::new(list),
             quoted,
+            within: None,
         });
         Ok(())
     }
@@ -468,6 +470,7 @@ impl Parser<'_> {
         Ok(Part::Substitution {
             list: Rc::new(list),
             quoted,
+            within: None,
         })
     }
 
