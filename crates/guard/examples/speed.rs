@@ -105,7 +105,7 @@ fn main() {
     measure("4 KiB in a here-document", &[heredoc], 10);
     for (name, unit) in units {
         measure(
-            &format!("128 KiB of {name}"),
+            &format!("64 KiB of {name}"),
             &[filled(unit, MAX_COMMAND)],
             3,
         );
@@ -139,7 +139,7 @@ fn main() {
         ("star names", "/b*n/*?*?*?*?* "),
     ] {
         measure(
-            &format!("128 KiB of {name}"),
+            &format!("64 KiB of {name}"),
             &[filled(open, MAX_COMMAND)],
             2,
         );

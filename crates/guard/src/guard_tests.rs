@@ -128,7 +128,7 @@ fn what_is_too_long_is_asked_about() {
 
 #[test]
 fn a_long_data_file_is_no_reason_to_ask() {
-    let body = "some line of text\n".repeat(6_000);
+    let body = "some line of text\n".repeat(3_000);
     assert_eq!(
         verdict(&format!("cat > notes.txt <<'EOF'\n{body}EOF\n")),
         Verdict::Allow
