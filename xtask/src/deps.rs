@@ -66,7 +66,6 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
 
 /// These are in the table before they exist.
 const PLANNED: &[&str] = &[
-    "exoshell-guard",
     "exoshell-place-apptainer",
     "exoshell-place-modal",
     "exoshell-place-daytona",

@@ -105,10 +105,10 @@ fn a_crate_that_is_not_in_the_table_is_a_fault() {
 
 #[test]
 fn a_table_that_is_out_of_date_is_a_fault() {
-    let faults = faults_with(package("exoshell-guard", &[], &[]));
+    let faults = faults_with(package("exoshell-python", &[], &[]));
     assert_eq!(faults.len(), 1);
     assert!(
-        faults[0].starts_with("`exoshell-guard` exists now"),
+        faults[0].starts_with("`exoshell-python` exists now"),
         "{faults:?}"
     );
 

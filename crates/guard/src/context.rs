@@ -1,0 +1,36 @@
+//! What a check knows of the world.
+
+/// Where a command would run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Context {
+    /// The directory the command starts in, absolute; empty when it is not known.
+    pub cwd: String,
+    /// The home directory, absolute; empty when it is not known.
+    pub home: String,
+    /// The task's own directory. Without one, nothing counts as the task's own.
+    pub workspace: Option<String>,
+    /// Directories for temporary files, beside `/tmp` and `/var/tmp`.
+    pub temp: Vec<String>,
+    /// Our own state, settings, sockets and logs: writing there is `self-control`.
+    pub controls: Vec<String>,
+}
+
+impl Context {
+    /// Returns the context of a command that starts in `cwd`, which is also its workspace.
+    pub fn new(cwd: impl Into<String>, home: impl Into<String>) -> Self {
+        let cwd = cwd.into();
+        Self {
+            workspace: (!cwd.is_empty()).then(|| cwd.clone()),
+            cwd,
+            home: home.into(),
+            temp: Vec::new(),
+            controls: Vec::new(),
+        }
+    }
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self::new("", "")
+    }
+}

@@ -1,0 +1,111 @@
+//! The check itself.
+
+use crate::context::Context;
+use crate::finding::{ApprovalKey, Category, Finding, Span, Target, Verdict};
+use crate::paths::Paths;
+use crate::policy::UserRules;
+use crate::rules;
+use crate::run::Run;
+
+/// Longer commands are asked about without a look. The slowest text of this length found so far,
+/// nothing but `a;`, takes 20 to 55 ms of processor time, depending on how busy the machine is; data takes a few.
+pub const MAX_COMMAND: usize = 64 * 1024;
+
+/// Judges commands and writes. It holds only the user's rules and can be shared between threads.
+#[derive(Debug, Clone, Default)]
+pub struct Guard {
+    rules: UserRules,
+}
+
+impl Guard {
+    /// Returns a guard without rules of a user.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns a guard with rules of a user.
+    #[must_use]
+    pub fn with_rules(rules: UserRules) -> Self {
+        Self { rules }
+    }
+
+    /// Judges a command as bash would run it.
+    pub fn check(&self, command: &str, context: &Context) -> Finding {
+        if command.len() > MAX_COMMAND {
+            return asked("too-large", Span::new(0, command.len()));
+        }
+        // Characters that are none stand for the unknown in here, so they may not come from outside.
+        if command.is_ascii() || !command.chars().any(noncharacter) {
+            return Run::new(context, &self.rules).judge(command);
+        }
+        let (at, _) = command
+            .char_indices()
+            .find(|(_, character)| noncharacter(*character))
+            .unwrap_or_default();
+        asked("hidden-characters", Span::new(at, command.len()))
+    }
+
+    /// Judges a command that may not be valid text; what is not UTF-8 is asked about.
+    #[must_use]
+    pub fn check_bytes(&self, command: &[u8], context: &Context) -> Finding {
+        match std::str::from_utf8(command) {
+            Ok(command) => self.check(command, context),
+            Err(error) => asked("not-text", Span::new(error.valid_up_to(), command.len())),
+        }
+    }
+
+    /// Judges the write, or the deletion, of one file by a tool.
+    #[must_use]
+    pub fn check_write(&self, path: &str, context: &Context) -> Finding {
+        Run::new(context, &self.rules).judge_write(path)
+    }
+
+    /// Tells whether a path is protected: its write needs a yes.
+    #[must_use]
+    pub fn protects(&self, path: &str, context: &Context) -> bool {
+        self.check_write(path, context).verdict != Verdict::Allow
+    }
+}
+
+fn noncharacter(character: char) -> bool {
+    u32::from(character) & 0xFFFE == 0xFFFE
+}
+
+/// Returns a question about a text that was not walked.
+fn asked(rule: &'static str, span: Span) -> Finding {
+    let (category, why) =
+        rules::find(rule).map_or((Category::TooLarge, ""), |rule| (rule.category, rule.why));
+    Finding {
+        verdict: Verdict::Ask,
+        category,
+        target: Target::None,
+        rule,
+        why: format!("{why}."),
+        span,
+        keys: vec![ApprovalKey {
+            category,
+            target: Target::None,
+        }],
+        more: false,
+    }
+}
+
+/// Resolves a path as a command in this context would.
+#[must_use]
+pub fn resolve(path: &str, context: &Context) -> Option<String> {
+    let paths = Paths {
+        context,
+        home: &context.home,
+        cwd: Some(context.cwd.as_str()).filter(|cwd| !cwd.is_empty()),
+    };
+    let path = path.strip_prefix("~/").map_or_else(
+        || path.to_owned(),
+        |rest| format!("{}/{rest}", context.home),
+    );
+    paths.resolve(&path).map(|resolved| resolved.path)
+}
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;

@@ -1,0 +1,304 @@
+use super::*;
+use crate::{Action, CommandRule, Mode, PathRule};
+
+fn context() -> Context {
+    Context::new("/home/ada/work/project", "/home/ada")
+}
+
+fn verdict(command: &str) -> Verdict {
+    Guard::new().check(command, &context()).verdict
+}
+
+/// Checks every line of a table and lists all that are wrong.
+fn all(table: &str, expected: Verdict) {
+    let commands = table
+        .lines()
+        .filter(|line| !line.starts_with("# Commands") && !line.is_empty());
+    let wrong: Vec<String> = commands
+        .map(|line| line.replace('⏎', "\n"))
+        .filter_map(|command| {
+            let finding = Guard::new().check(&command, &context());
+            (finding.verdict != expected).then(|| {
+                format!(
+                    "{}: {command:?} {} {}",
+                    finding.verdict, finding.rule, finding.why
+                )
+            })
+        })
+        .collect();
+    assert_eq!(wrong, Vec::<String>::new(), "expected {expected}");
+}
+
+#[test]
+fn what_destroys_the_machine_is_blocked_however_it_is_written() {
+    all(include_str!("examples/block.txt"), Verdict::Block);
+}
+
+#[test]
+fn what_destroys_less_is_asked_about() {
+    all(include_str!("examples/ask.txt"), Verdict::Ask);
+}
+
+#[test]
+fn what_agents_do_all_day_passes() {
+    all(include_str!("examples/allow.txt"), Verdict::Allow);
+}
+
+#[test]
+fn the_span_points_at_the_cause() {
+    let command = "ls && rm -rf build";
+    let finding = Guard::new().check(command, &context());
+    assert_eq!(finding.span.of(command), "build");
+    let command = "bash -c 'cd x; rm -rf /'";
+    let finding = Guard::new().check(command, &context());
+    assert_eq!(finding.span.of(command), "'cd x; rm -rf /'");
+}
+
+#[test]
+fn the_reason_is_a_sentence_with_the_thing_in_it() {
+    let finding = Guard::new().check("rm -rf ~/old", &context());
+    assert_eq!(finding.why, "It deletes a whole directory: /home/ada/old.");
+}
+
+#[test]
+fn the_directory_a_command_starts_in_counts() {
+    let guard = Guard::new();
+    assert_eq!(
+        guard
+            .check("rm -rf *", &Context::new("/", "/home/ada"))
+            .verdict,
+        Verdict::Block
+    );
+    assert_eq!(
+        guard
+            .check("rm -rf *", &Context::new("/home/ada", "/home/ada"))
+            .verdict,
+        Verdict::Block
+    );
+    assert_eq!(
+        guard
+            .check("rm -rf ../..", &Context::new("/home/ada/x", "/home/ada"))
+            .verdict,
+        Verdict::Block
+    );
+    assert_eq!(guard.check("rm -rf *", &context()).verdict, Verdict::Ask);
+    assert_eq!(
+        guard.check("rm -rf *", &Context::default()).verdict,
+        Verdict::Ask
+    );
+}
+
+#[test]
+fn a_user_who_is_root_may_work_in_their_home() {
+    let root = Context::new("/root/project", "/root");
+    assert_eq!(
+        Guard::new().check("echo x > notes.md", &root).verdict,
+        Verdict::Allow
+    );
+    assert_eq!(
+        Guard::new().check("rm -rf /root", &root).verdict,
+        Verdict::Block
+    );
+}
+
+#[test]
+fn bytes_that_are_no_text_are_asked_about() {
+    let finding = Guard::new().check_bytes(b"ls \xff", &context());
+    assert_eq!(
+        (finding.verdict, finding.rule, finding.span),
+        (Verdict::Ask, "not-text", Span::new(3, 4))
+    );
+    assert_eq!(
+        Guard::new().check_bytes(b"ls", &context()).verdict,
+        Verdict::Allow
+    );
+}
+
+#[test]
+fn characters_that_are_none_are_asked_about() {
+    assert_eq!(verdict("echo \u{10FFFF}"), Verdict::Ask);
+    assert_eq!(verdict("echo \u{FFFE}"), Verdict::Ask);
+}
+
+#[test]
+fn what_is_too_long_is_asked_about() {
+    let long = "x".repeat(MAX_COMMAND + 1);
+    assert_eq!(Guard::new().check(&long, &context()).rule, "too-large");
+}
+
+#[test]
+fn a_long_data_file_is_no_reason_to_ask() {
+    let body = "some line of text\n".repeat(3_000);
+    assert_eq!(
+        verdict(&format!("cat > notes.txt <<'EOF'\n{body}EOF\n")),
+        Verdict::Allow
+    );
+}
+
+#[test]
+fn nesting_without_end_is_answered() {
+    for (open, close) in [
+        ("$(", ")"),
+        ("`", "`"),
+        ("( ", " )"),
+        ("{ ", "; }"),
+        ("$((", "))"),
+        ("((", "))"),
+        ("${x:-", "}"),
+        ("<(", ")"),
+        ("a[", "]=1"),
+        ("\"$(", ")\""),
+        ("if true; then ", "; fi"),
+        ("eval ", ""),
+        ("sudo ", ""),
+        ("{a,", "}"),
+        ("x=(", ")"),
+        ("[[ ", " ]]"),
+        ("@(", ")"),
+        ("<<E ", ""),
+        ("case x in x) ", ";; esac"),
+    ] {
+        for depth in [10, 50, 200, 5_000] {
+            let command = format!("echo {}ls{}", open.repeat(depth), close.repeat(depth));
+            let finding = Guard::new().check(&command, &context());
+            assert!(finding.span.end <= command.len(), "{open} {depth}");
+            let unclosed = format!("echo {}", open.repeat(depth));
+            Guard::new().check(&unclosed, &context());
+        }
+    }
+    assert_eq!(
+        verdict(&format!("echo {}ls{}", "$(".repeat(200), ")".repeat(200))),
+        Verdict::Ask
+    );
+}
+
+#[test]
+fn values_that_double_do_not_grow_without_end() {
+    let doubling = format!("a=x; {} echo $a", "a=$a$a;".repeat(200));
+    assert!(verdict(&doubling) <= Verdict::Ask);
+    let loops = format!(
+        "{} rm x {}",
+        "for i in 1 2 3 4 5 6 7 8; do ".repeat(12),
+        "; done".repeat(12)
+    );
+    assert_eq!(verdict(&loops), Verdict::Ask);
+    let braces = format!("echo {}", "{a,b}".repeat(30));
+    assert!(verdict(&braces) <= Verdict::Ask);
+    let functions: Vec<String> = (0..200)
+        .map(|n| format!("f{n}() {{ f{m}; f{m}; }};", m = n + 1))
+        .collect();
+    let functions = functions.join(" ");
+    assert!(verdict(&format!("{functions} f0")) <= Verdict::Ask);
+}
+
+#[test]
+fn every_span_lies_in_the_text() {
+    for table in [
+        include_str!("examples/block.txt"),
+        include_str!("examples/ask.txt"),
+    ] {
+        for line in table.lines() {
+            let command = line.replace('⏎', "\n");
+            let span = Guard::new().check(&command, &context()).span;
+            assert!(
+                span.start <= span.end && command.get(span.start..span.end).is_some(),
+                "{command}"
+            );
+        }
+    }
+}
+
+#[test]
+fn code_out_of_another_text_points_at_where_it_stands() {
+    let span = |command: &'static str| Guard::new().check(command, &context()).span.of(command);
+    assert_eq!(span("echo é `rm -rf x`"), "`rm -rf x`");
+    assert_eq!(span("eval 'f(){ rm -rf /opt/x; }'; f"), "f");
+    assert_eq!(span("`\u{280}`\u{280}"), "`\u{280}`");
+    assert_eq!(span("é=1; a['$(rm -rf x)']=1"), "a['$(rm -rf x)']=1");
+}
+
+#[test]
+fn the_users_rules_deny_ask_and_allow() {
+    let rules = UserRules {
+        commands: vec![
+            CommandRule::new("git push", Action::Deny),
+            CommandRule::new("npm install", Action::Ask),
+            CommandRule::new("docker restart web", Action::Allow),
+            CommandRule::new("rm -rf", Action::Allow),
+        ],
+        paths: vec![PathRule {
+            path: "/srv/data".to_owned(),
+            action: Action::Deny,
+        }],
+    };
+    let guard = Guard::with_rules(rules);
+    let verdict = |command: &str| guard.check(command, &context()).verdict;
+    assert_eq!(verdict("git push"), Verdict::Block);
+    assert_eq!(verdict("cd x && sudo nice git push origin"), Verdict::Block);
+    assert_eq!(verdict("sh -c '/usr/bin/git push'"), Verdict::Block);
+    assert_eq!(verdict("git pull"), Verdict::Allow);
+    assert_eq!(verdict("npm install x"), Verdict::Ask);
+    assert_eq!(verdict("docker restart web"), Verdict::Allow);
+    assert_eq!(
+        verdict("docker restart web; docker restart db"),
+        Verdict::Ask
+    );
+    assert_eq!(
+        verdict("docker restart web $(git reset --hard)"),
+        Verdict::Ask
+    );
+    assert_eq!(verdict("docker restart web > /etc/x"), Verdict::Ask);
+    assert_eq!(verdict("rm -rf build"), Verdict::Allow);
+    assert_eq!(verdict("rm -rf /"), Verdict::Block);
+    assert_eq!(verdict("./rm -rf build"), Verdict::Ask);
+    assert_eq!(verdict("echo x > /srv/data/y"), Verdict::Block);
+    assert_eq!(verdict("cat /srv/data/y"), Verdict::Allow);
+    assert_eq!(
+        guard.check_write("/srv/data/y", &context()).rule,
+        "user-deny"
+    );
+}
+
+#[test]
+fn writes_of_tools_are_asked_about_where_programs_trust_files() {
+    let guard = Guard::new();
+    let mut context = context();
+    context.controls.push("/var/exo".to_owned());
+    let rule = |path: &str| guard.check_write(path, &context).rule;
+    assert_eq!(rule("src/main.rs"), "");
+    assert_eq!(rule("/tmp/x"), "");
+    assert_eq!(rule("/etc/hosts"), "system-write");
+    assert_eq!(rule("~/.ssh/config"), "user-settings");
+    assert_eq!(rule("../../.bashrc"), "user-settings");
+    assert_eq!(rule("/var/exo/config.toml"), "own-controls");
+    assert_eq!(rule("~/.config/exoshell/config.toml"), "own-controls");
+    assert!(guard.protects("/dev/sda", &context));
+}
+
+#[test]
+fn paths_are_resolved_as_commands_see_them() {
+    assert_eq!(
+        resolve("../x", &context()).as_deref(),
+        Some("/home/ada/work/x")
+    );
+    assert_eq!(
+        resolve("~/x/./y", &context()).as_deref(),
+        Some("/home/ada/x/y")
+    );
+}
+
+#[test]
+fn the_gravest_finding_is_shown_and_all_are_listed() {
+    let finding = Guard::new().check("sh -c 'git push --force; rm -rf build'", &context());
+    assert_eq!(finding.category, Category::GitDestructive);
+    let keys: Vec<String> = finding.keys.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        keys,
+        [
+            "shell-exec:none",
+            "git-destructive:remote",
+            "recursive-delete:workspace"
+        ]
+    );
+    assert_eq!(Mode::Workspace.decide(&finding), crate::Decision::Ask);
+}

@@ -1,0 +1,121 @@
+//! What a shell knows while it runs: variables, functions, aliases, directory, files.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::stream::Stream;
+use crate::syntax::Command;
+
+/// The value of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Variable {
+    Scalar(String),
+    Array(Vec<String>),
+}
+
+/// A shell's state. Copies are cheap until one of them changes.
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    variables: Rc<HashMap<String, Variable>>,
+    functions: Rc<HashMap<String, Rc<Command>>>,
+    aliases: Rc<HashMap<String, String>>,
+    files: Rc<HashMap<String, Stream>>,
+    /// The positional parameters, if they are known.
+    pub(crate) positional: Option<Rc<Vec<String>>>,
+    /// What `$0` is, if it is known.
+    pub(crate) name: Option<Rc<str>>,
+    /// The directory, if it is known.
+    pub(crate) cwd: Option<Rc<str>>,
+    pub(crate) aliases_expand: bool,
+}
+
+impl State {
+    pub(crate) fn new(cwd: &str, home: &str) -> Self {
+        let cwd = (!cwd.is_empty()).then(|| Rc::from(cwd));
+        let mut state = Self {
+            variables: Rc::default(),
+            functions: Rc::default(),
+            aliases: Rc::default(),
+            files: Rc::default(),
+            positional: None,
+            name: None,
+            cwd,
+            aliases_expand: false,
+        };
+        state.set("HOME", Variable::Scalar(home.to_owned()));
+        state.set("IFS", Variable::Scalar(" \t\n".to_owned()));
+        state
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Option<&Variable> {
+        self.variables.get(name)
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: Variable) {
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+    }
+
+    pub(crate) fn unset(&mut self, name: &str) {
+        if self.variables.contains_key(name) {
+            Rc::make_mut(&mut self.variables)
+                .insert(name.to_owned(), Variable::Scalar(String::new()));
+        }
+    }
+
+    /// Returns the value of a scalar, or the first item of an array.
+    pub(crate) fn scalar(&self, name: &str) -> Option<&str> {
+        match self.variables.get(name)? {
+            Variable::Scalar(text) => Some(text),
+            Variable::Array(items) => items.first().map(String::as_str),
+        }
+    }
+
+    pub(crate) fn function(&self, name: &str) -> Option<Rc<Command>> {
+        self.functions.get(name).cloned()
+    }
+
+    pub(crate) fn define(&mut self, name: &str, body: &Rc<Command>) {
+        Rc::make_mut(&mut self.functions).insert(name.to_owned(), Rc::clone(body));
+    }
+
+    pub(crate) fn alias(&self, name: &str) -> Option<&str> {
+        self.aliases.get(name).map(String::as_str)
+    }
+
+    pub(crate) fn set_alias(&mut self, name: &str, text: &str) {
+        Rc::make_mut(&mut self.aliases).insert(name.to_owned(), text.to_owned());
+    }
+
+    /// Returns what this command line wrote to a file.
+    pub(crate) fn file(&self, path: &str) -> Option<&Stream> {
+        self.files.get(path)
+    }
+
+    /// Returns the stream of a file at or above `path`, for directories that were fetched whole.
+    pub(crate) fn file_or_parent(&self, path: &str) -> Option<&Stream> {
+        if self.files.is_empty() {
+            return None;
+        }
+        let mut path = path;
+        loop {
+            if let Some(stream) = self.files.get(path) {
+                return Some(stream);
+            }
+            path = path
+                .rsplit_once('/')
+                .map(|(parent, _)| parent)
+                .filter(|parent| !parent.is_empty())?;
+        }
+    }
+
+    pub(crate) fn write_file(&mut self, path: &str, stream: Stream) {
+        Rc::make_mut(&mut self.files).insert(path.to_owned(), stream);
+    }
+}
+
+impl State {
+    /// Takes over what a subshell leaves behind: its files, nothing else.
+    pub(crate) fn after_subshell(&mut self, inner: &Self) {
+        self.files = Rc::clone(&inner.files);
+    }
+}
