@@ -26,6 +26,7 @@ mod interrupt;
 mod places;
 mod processes;
 mod record;
+pub mod redact;
 mod run;
 mod runtime;
 mod state_file;
