@@ -17,7 +17,18 @@ struct Counts {
 fn count(text: &[u8]) -> Counts {
     let mut counts = Counts::default();
     let mut seen = [false; 256];
-    let mut word = Word::default();
+    let mixed = [
+        u8::is_ascii_lowercase,
+        u8::is_ascii_uppercase,
+        u8::is_ascii_digit,
+    ]
+    .iter()
+    .all(|kind| text.iter().any(kind));
+    // Among capitals, small letters and digits, short words come up by chance.
+    let mut word = Word {
+        least: if mixed { 5 } else { 4 },
+        ..Word::default()
+    };
     let mut before = 0;
     for &byte in text {
         if !std::mem::replace(&mut seen[usize::from(byte)], true) {
@@ -44,6 +55,9 @@ fn count(text: &[u8]) -> Counts {
 /// The letters since the last border between words.
 #[derive(Default)]
 struct Word {
+    /// How many letters a word has at least.
+    least: usize,
+    capitals: usize,
     letters: usize,
     vowels: usize,
     cluster: usize,
@@ -59,6 +73,7 @@ impl Word {
         let ended = if border { self.end() } else { 0 };
         if byte.is_ascii_alphabetic() {
             self.letters += 1;
+            self.capitals += usize::from(byte.is_ascii_uppercase());
             if b"aeiouyAEIOUY".contains(&byte) {
                 self.vowels += 1;
                 self.cluster = 0;
@@ -71,9 +86,17 @@ impl Word {
     }
 
     fn end(&mut self) -> usize {
-        let word = std::mem::take(self);
-        let pronounced = word.vowels * 5 >= word.letters && word.longest_cluster <= 3;
-        if word.letters >= 4 && pronounced {
+        let least = self.least;
+        let word = std::mem::replace(
+            self,
+            Self {
+                least,
+                ..Self::default()
+            },
+        );
+        let shouted = least > 4 && word.capitals > 1;
+        let pronounced = !shouted && word.vowels * 5 >= word.letters && word.longest_cluster <= 3;
+        if word.letters >= least && pronounced {
             word.letters
         } else {
             0

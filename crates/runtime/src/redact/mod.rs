@@ -108,5 +108,7 @@ fn into_text(bytes: Vec<u8>) -> String {
 }
 
 #[cfg(test)]
+mod table;
+#[cfg(test)]
 #[path = "redact_tests.rs"]
 mod tests;

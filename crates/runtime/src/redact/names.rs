@@ -156,6 +156,10 @@ fn is_token(word: &[u8]) -> bool {
 /// Looks for a secret value after the name that stands around a place.
 pub(super) fn find(view: &View<'_>, place: usize, exempt: &dyn Fn(&[u8]) -> bool) -> Found {
     let start = name_start(view, place);
+    if view.bytes[..start].ends_with(b"://") {
+        // The user of an address.
+        return Found::No;
+    }
     let tail = view.run(place, NAMES, NAME);
     if tail.open {
         // The name itself is no secret.
@@ -272,7 +276,7 @@ fn value(view: &View<'_>, name: usize, promise: Promise, start: &Start) -> Found
             }
         }
     }
-    let plain = start.tight && start.equals && start.quote.is_none() && is_line_start(view, name);
+    let plain = start.tight && start.equals && start.quote.is_none() && is_variable(view, name);
     let class = match start.quote {
         _ if plain => LINE,
         Some(quote @ (b'"' | b'\'' | b'`')) => quoted(quote),
@@ -358,12 +362,19 @@ fn scheme(view: &View<'_>, from: usize) -> Option<usize> {
     (!blanks.open).then_some(blanks.end)
 }
 
-/// Tells whether a name starts a line, as in the output of `env` or `export -p`.
-fn is_line_start(view: &View<'_>, name: usize) -> bool {
+/// Tells whether a name in capitals starts a line, as in the output of `env` or `export -p`.
+fn is_variable(view: &View<'_>, name: usize) -> bool {
     let head = &view.bytes[..name];
-    head.is_empty()
+    let starts = head.is_empty()
         || head.ends_with(b"\n")
         || head.ends_with(b"\0")
         || head.ends_with(b"export ")
-        || head.ends_with(b"declare -x ")
+        || head.ends_with(b"declare -x ");
+    let small = |byte: &u8| byte.is_ascii_lowercase();
+    starts
+        && !view
+            .from(name)
+            .iter()
+            .take_while(|byte| **byte != b'=')
+            .any(small)
 }

@@ -127,6 +127,8 @@ impl Lines {
         }
         let before = &self.line[..self.line.len().saturating_sub(1)];
         match byte {
+            // `Proc-Type`, `DEK-Info`.
+            b'-' if before.ends_with(b"Proc") || before.ends_with(b"DEK") => true,
             b'-' => {
                 self.line.clear();
                 self.line.push(byte);
@@ -142,23 +144,15 @@ impl Lines {
                 let number = before
                     .iter()
                     .all(|byte| byte.is_ascii_digit() || b" \t|:>".contains(byte));
-                let tag = before.ends_with(b"-Type") || before.ends_with(b"-Info");
-                (number && before.len() <= 2 * NUMBER) || tag
+                number && before.len() <= 2 * NUMBER
             }
             _ => false,
         }
     }
 
-    /// Reads `-----END … PRIVATE KEY-----`, or the dash of a header's name.
-    fn in_end(&mut self, byte: u8) -> bool {
-        let text = std::mem::take(&mut self.line);
-        let dashes = text.iter().take_while(|byte| **byte == b'-').count();
-        self.line = text;
-        if dashes == 1 && self.line.len() > 1 {
-            // `Proc-Type`, `DEK-Info`: no dash starts a line of its own.
-            self.state = State::Body;
-            return byte.is_ascii_alphabetic();
-        }
+    /// Reads `-----END … PRIVATE KEY-----`.
+    fn in_end(&self, byte: u8) -> bool {
+        let dashes = self.line.iter().take_while(|byte| **byte == b'-').count();
         let closed =
             self.line.len() > 5 + dashes && self.line[..self.line.len() - 1].ends_with(b"-----");
         !closed && (LABEL.has(byte) || byte == b'-')

@@ -206,7 +206,7 @@ pub(super) static SHAPES: &[Shape] = &[
     shape("SG.", "sendgrid key", DOTTED, 60, 0),
     doubtful("key-", "mailgun key", HEX, 32, 32),
     shape("xkeysib-", "brevo key", URLSAFE, 40, 0),
-    shape("re_", "resend key", WORD, 30, 40),
+    doubtful("re_", "resend key", WORD, 30, 40),
     shape("lin_api_", "linear key", ALNUM, 30, 0),
     shape("ntn_", "notion token", ALNUM, 40, 0),
     doubtful("secret_", "notion token", ALNUM, 40, 0),
