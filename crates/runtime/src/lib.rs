@@ -18,6 +18,7 @@
 //! # }
 //! ```
 
+pub mod audit;
 pub mod config;
 mod doctor;
 mod error;
