@@ -18,6 +18,7 @@
 //! # }
 //! ```
 
+pub mod audit;
 pub mod config;
 mod doctor;
 mod error;
@@ -26,6 +27,7 @@ mod interrupt;
 mod places;
 mod processes;
 mod record;
+pub mod redact;
 mod run;
 mod runtime;
 mod state_file;
