@@ -61,6 +61,9 @@ pub(crate) enum Command {
     /// List, describe and remove the places of tasks.
     #[command(subcommand)]
     Places(PlacesCommand),
+    /// Show what was attempted, or check that the record of it is whole.
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Look at what works on this machine, and say how to fix what does not.
     Doctor(DoctorArgs),
     /// Show where settings come from, or write a commented file.
@@ -272,6 +275,28 @@ pub(crate) enum PlacesCommand {
         /// Remove every place and end the guest, whoever uses it.
         #[arg(long, conflicts_with = "task")]
         all: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// List what was attempted, who allowed it and how it ended.
+    Show {
+        /// Only that of this task.
+        #[arg(long)]
+        task: Option<String>,
+        /// Only the last so many attempts.
+        #[arg(long, short = 'n', value_name = "N")]
+        tail: Option<usize>,
+        /// Print one JSON object per line: the start record and the end record.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check that no record was changed, removed or moved; exits with 1 if one was.
+    Verify {
         /// Print JSON.
         #[arg(long)]
         json: bool,

@@ -72,12 +72,8 @@ fn makes_attempts_for_other_tests() {
     let audit = audit(Path::new(&home), small());
     for at in 0..count {
         let text = format!("echo {at} {}", "x".repeat(at % 700));
-        let Ok(ticket) = audit.start(&attempt(&text)) else {
-            std::process::exit(7);
-        };
-        if ticket.end(&done()).is_err() {
-            std::process::exit(8);
-        }
+        let ticket = audit.start(&attempt(&text)).unwrap();
+        ticket.end(&done()).unwrap();
     }
 }
 
@@ -223,7 +219,10 @@ fn a_full_disk_refuses_and_leaves_a_valid_chain() {
         .stderr(Stdio::null())
         .status()
         .unwrap();
-    assert!(matches!(status.code(), Some(7 | 8)), "{status}");
+    assert!(
+        status.code().is_some_and(|code| code != 0),
+        "it ended by itself, and the write failed: {status}"
+    );
     let audit = audit(home.path(), small());
     let before = audit.verify().unwrap();
     assert!(before.intact && before.records > 4, "{before:?}");

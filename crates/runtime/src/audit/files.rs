@@ -88,9 +88,7 @@ impl Snapshot {
                 head: Head::Missing,
             });
         }
-        let _turn = Lock::open(folder)
-            .and_then(|lock| lock.wait())
-            .map_err(failed)?;
+        let _turn = Lock::open(folder).and_then(Lock::wait).map_err(failed)?;
         let mut files = Vec::new();
         let old = old(folder)
             .map_err(failed)?

@@ -34,7 +34,7 @@ pub(super) fn records(folder: &Path, filter: Filter) -> Result<Records, AuditErr
     };
     if let Some(count) = filter.tail {
         let mut tail = VecDeque::new();
-        while let Some(record) = records.next() {
+        for record in records.by_ref() {
             if tail.len() == count {
                 tail.pop_front();
             }

@@ -35,6 +35,7 @@ impl Class {
     }
 
     /// Tells whether a byte is in the set.
+    #[inline]
     pub(super) const fn has(self, byte: u8) -> bool {
         self.0[(byte >> 6) as usize] & (1 << (byte & 63)) != 0
     }

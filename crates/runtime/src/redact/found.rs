@@ -62,26 +62,31 @@ pub(super) struct Run {
 
 impl<'a> View<'a> {
     /// Returns the byte at a place, if it is known.
+    #[inline]
     pub(super) fn at(&self, place: usize) -> Option<u8> {
         self.bytes.get(place).copied()
     }
 
     /// Returns the byte before a place.
+    #[inline]
     pub(super) fn before(&self, place: usize) -> Option<u8> {
         self.at(place.checked_sub(1)?)
     }
 
     /// Returns a part of the text; nothing where there is none.
+    #[inline]
     pub(super) fn part(&self, from: usize, to: usize) -> &'a [u8] {
         self.bytes.get(from..to).unwrap_or_default()
     }
 
     /// Returns what follows a place.
+    #[inline]
     pub(super) fn from(&self, place: usize) -> &'a [u8] {
         self.bytes.get(place..).unwrap_or_default()
     }
 
     /// Measures the run of bytes of a set from a place on, at most `limit` bytes.
+    #[inline]
     pub(super) fn run(&self, from: usize, class: Class, limit: usize) -> Run {
         let text = self.from(from);
         let text = &text[..text.len().min(limit)];
@@ -98,6 +103,7 @@ impl<'a> View<'a> {
     }
 
     /// Tells whether a literal stands at a place; `None` when that is not known yet.
+    #[inline]
     pub(super) fn literal(&self, place: usize, literal: &[u8]) -> Option<bool> {
         let text = self.from(place);
         if text.len() >= literal.len() {
@@ -111,6 +117,7 @@ impl<'a> View<'a> {
 
     /// Tells whether a word can start at a place: no letter or digit stands before it, unless it
     /// is the end of an escape (`\n`, a colour).
+    #[inline]
     pub(super) fn starts_word(&self, place: usize) -> bool {
         let Some(before) = self.before(place) else {
             return true;

@@ -80,7 +80,7 @@ impl fmt::Debug for Secrets {
                 &self.values.iter().map(|(name, _)| name).collect::<Vec<_>>(),
             )
             .field("pass", &self.pass)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) const NAME: usize = 64;
 const BLANKS: usize = 12;
 
 const NAMES: Class = Class::of(b"-0-9A-Za-z_.");
+/// What can stand between a name and its value.
+const AFTER: Class = Class::of(b"=: \t\\\"'`]>,");
 const BLANK: Class = Class::of(b" \t");
 const LOOSE: Class = Class::of(b"\0- \"'`,;&|<>()[]{}\x7f").inverse();
 const LINE: Class = Class::of(b"\0- \"'`\x7f").inverse();
@@ -62,34 +64,48 @@ const PUBLIC_KEYS: &[&str] = &[
     "label", "no", "the", "any", "press", "resource",
 ];
 
+/// Most words of a name that are looked at.
+const WORDS: usize = 16;
+
 /// Tells what a name promises about its value.
 pub(super) fn promise(name: &[u8]) -> Promise {
-    let mut words: Vec<Vec<u8>> = Vec::with_capacity(8);
-    let mut before = 0_u8;
-    for &byte in name {
-        let starts = !before.is_ascii_alphabetic()
-            || (byte.is_ascii_uppercase() && before.is_ascii_lowercase());
-        if byte.is_ascii_alphabetic() {
-            if starts || words.is_empty() {
-                words.push(Vec::new());
-            }
-            if let Some(word) = words.last_mut() {
-                word.push(byte.to_ascii_lowercase());
-            }
+    let mut words: [&[u8]; WORDS] = [&[]; WORDS];
+    let mut count = 0;
+    let mut from = 0;
+    while let Some(start) = name[from..].iter().position(u8::is_ascii_alphabetic) {
+        if count == WORDS {
+            break;
         }
-        before = byte;
+        let word = &name[from + start..];
+        let end = word.windows(2).position(|pair| {
+            !pair[1].is_ascii_alphabetic()
+                || (pair[1].is_ascii_uppercase() && pair[0].is_ascii_lowercase())
+        });
+        let end = end.map_or(word.len(), |end| end + 1);
+        words[count] = &word[..end];
+        count += 1;
+        from += start + end;
     }
     let upper = !name.iter().any(u8::is_ascii_lowercase);
-    let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-    promise_of(&words, upper)
+    promise_of(&words[..count], upper)
+}
+
+/// Tells whether two words are the same but for capitals.
+fn same(word: &[u8], other: &[u8]) -> bool {
+    word.eq_ignore_ascii_case(other)
+}
+
+/// Tells whether a word ends so.
+fn ends(word: &[u8], end: &[u8]) -> bool {
+    word.len() >= end.len() && same(&word[word.len() - end.len()..], end)
 }
 
 fn promise_of(words: &[&[u8]], upper: bool) -> Promise {
-    let is = |word: &[u8], list: &[&str]| list.iter().any(|entry| entry.as_bytes() == word);
+    let is = |word: &[u8], list: &[&str]| list.iter().any(|entry| same(word, entry.as_bytes()));
     let Some(&last) = words.last() else {
         return Promise::Nothing;
     };
-    if last == b"authorization" {
+    if same(last, b"authorization") {
         return Promise::Authorization;
     }
     if is(last, ABOUT) {
@@ -101,8 +117,8 @@ fn promise_of(words: &[&[u8]], upper: bool) -> Promise {
     if words.iter().any(|word| is_token(word)) {
         return Promise::Token;
     }
-    let Some(at) = words.iter().position(|word| *word == b"key") else {
-        return if last == b"auth" {
+    let Some(at) = words.iter().position(|word| same(word, b"key")) else {
+        return if same(last, b"auth") {
             Promise::Key
         } else {
             Promise::Nothing
@@ -131,7 +147,7 @@ fn is_password(word: &[u8]) -> bool {
         b"mypass",
     ];
     const ENDS: &[&[u8]] = &[b"password", b"passwd", b"passphrase"];
-    WHOLE.contains(&word) || ENDS.iter().any(|end| word.ends_with(end))
+    WHOLE.iter().any(|whole| same(word, whole)) || ENDS.iter().any(|end| ends(word, end))
 }
 
 fn is_token(word: &[u8]) -> bool {
@@ -150,24 +166,27 @@ fn is_token(word: &[u8]) -> bool {
         b"masterkey",
         b"signingkey",
     ];
-    ENDS.iter().any(|end| word.ends_with(end))
+    ENDS.iter().any(|end| ends(word, end))
 }
 
 /// Looks for a secret value after the name that stands around a place.
 pub(super) fn find(view: &View<'_>, place: usize, exempt: &dyn Fn(&[u8]) -> bool) -> Found {
+    let tail = view.run(place, NAMES, NAME);
+    // Most names have no value: that is seen soonest.
+    if view.at(tail.end).is_some_and(|byte| !AFTER.has(byte)) {
+        return Found::No;
+    }
     let start = name_start(view, place);
     if view.bytes[..start].ends_with(b"://") {
         // The user of an address.
         return Found::No;
     }
-    let tail = view.run(place, NAMES, NAME);
     if tail.open {
         // The name itself is no secret.
         return Found::More {
             hold: view.bytes.len(),
         };
     }
-    // Most names have no value: that is seen soonest.
     let gap = match separator(view, start, tail.end) {
         Gap::None => return Found::No,
         Gap::Unknown => {
@@ -308,10 +327,11 @@ fn value(view: &View<'_>, name: usize, promise: Promise, start: &Start) -> Found
                 "secret",
             )
         }
-        Promise::Authorization => (
-            text.len() >= 8 && !judge::is_placeholder(text),
-            "authorization",
-        ),
+        Promise::Authorization => {
+            let certain = from > start.place && text.len() >= 8;
+            let secret = certain || judge::is_token(text);
+            (secret && !judge::is_placeholder(text), "authorization")
+        }
     };
     if !secret {
         return Found::No;

@@ -44,7 +44,7 @@ pub(super) fn find(view: &View<'_>, place: usize) -> Found {
         return Found::No;
     }
     match view.literal(run.end, b"-----") {
-        Some(true) => body(run.end + 5),
+        Some(true) => after(view, run.end + 5),
         Some(false) => Found::No,
         None => Found::More {
             hold: view.bytes.len(),
@@ -70,6 +70,17 @@ pub(super) fn find_putty(view: &View<'_>, place: usize) -> Found {
         };
     }
     body(run.end)
+}
+
+/// Tells a key from a program that mentions the line.
+fn after(view: &View<'_>, place: usize) -> Found {
+    match view.at(place) {
+        Some(byte) if BASE64.has(byte) || b"\n\r\\ \t".contains(&byte) => body(place),
+        None if !view.complete => Found::More {
+            hold: view.bytes.len(),
+        },
+        _ => Found::No,
+    }
 }
 
 fn body(from: usize) -> Found {

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -385,11 +387,10 @@ fn a_private_key_is_hidden_as_a_whole_and_what_follows_is_not() {
         redactor.redact(&text),
         "a\n-----BEGIN OPENSSH PRIVATE KEY-----[redacted: private key]\nafter it\n"
     );
-    let numbered: String = text
-        .lines()
-        .enumerate()
-        .map(|(at, line)| format!("{at:6}\t{line}\n"))
-        .collect();
+    let mut numbered = String::new();
+    for (at, line) in text.lines().enumerate() {
+        let _ = writeln!(numbered, "{at:6}\t{line}");
+    }
     let shown = redactor.redact(&numbered).into_owned();
     assert!(
         body.lines().all(|line| !shown.contains(line)) && shown.contains("after it"),

@@ -25,6 +25,15 @@ enum Rule {
     Putty,
 }
 
+/// A rule and what a text must have where it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    gram: u32,
+    /// The fourth byte, if it must be a certain one.
+    fourth: Option<u8>,
+    rule: Rule,
+}
+
 /// A secret can start here if no letter or digit stands before.
 const AT_WORD: u8 = 1;
 /// A secret can start here wherever it stands.
@@ -35,9 +44,11 @@ const ANYWHERE: u8 = 2;
 /// A table of bits, small enough for the processor's first cache, says for any three bytes whether
 /// a rule starts so; in ordinary text that is seldom the case, and only then the rules are asked.
 pub(super) struct Rules {
-    bits: Vec<u64>,
-    /// Three bytes and the rule, in order.
-    rules: Vec<(u32, Rule)>,
+    bits: Box<[u64; 1024]>,
+    /// Where the rules of a slot start.
+    starts: Vec<u16>,
+    /// The rules by slot.
+    entries: Vec<Entry>,
     /// Whether a secret can start with this byte, or with these two.
     one: Vec<u8>,
     two: Vec<u8>,
@@ -47,8 +58,9 @@ pub(super) struct Rules {
 impl Rules {
     pub(super) fn new(known: Known) -> Self {
         let mut rules = Self {
-            bits: vec![0; 1024],
-            rules: Vec::new(),
+            bits: Box::new([0; 1024]),
+            starts: vec![0; 65_537],
+            entries: Vec::new(),
             one: vec![0; 256],
             two: vec![0; 65_536],
             known,
@@ -87,7 +99,13 @@ impl Rules {
             let value = rules.known.value(at).to_vec();
             rules.add(&value, Rule::Known(at), ANYWHERE);
         }
-        rules.rules.sort_by_key(|(gram, _)| *gram);
+        rules.entries.sort_by_key(|entry| slot(entry.gram));
+        for entry in &rules.entries {
+            rules.starts[slot(entry.gram) + 1] += 1;
+        }
+        for at in 1..rules.starts.len() {
+            rules.starts[at] += rules.starts[at - 1];
+        }
         rules
     }
 
@@ -97,8 +115,10 @@ impl Rules {
         let slot = slot(gram);
         self.bits[slot / 64] |= 1 << (slot % 64);
         // Rules that look at the whole place need to be there once.
-        if !self.rules.contains(&(gram, rule)) {
-            self.rules.push((gram, rule));
+        let fourth = start.get(3).copied().map(fold);
+        let entry = Entry { gram, fourth, rule };
+        if !self.entries.contains(&entry) {
+            self.entries.push(entry);
         }
         self.one[usize::from(fold(*a))] |= heads;
         self.two[pair(*a, *b)] |= heads;
@@ -106,13 +126,28 @@ impl Rules {
 
     /// Returns the next place, from `from` on, where a rule may hold.
     pub(super) fn next(&self, bytes: &[u8], from: usize) -> Option<usize> {
-        let text = bytes.get(from..)?;
-        let bits = self.bits.as_slice();
-        let at = text.windows(3).position(|window| {
-            let slot = slot(gram(window[0], window[1], window[2]));
-            bits[slot / 64] & (1 << (slot % 64)) != 0
-        })?;
-        Some(from + at)
+        let mut at = from;
+        // Six places at a time, from eight bytes.
+        while let Some(eight) = bytes.get(at..)?.first_chunk() {
+            let eight = u64::from_le_bytes(*eight) | 0x2020_2020_2020_2020;
+            let mut found = 0;
+            for place in 0..6 {
+                let [a, b, c, ..] = (eight >> (8 * place)).to_le_bytes();
+                found |= self.bit(slot(gram(a, b, c))) << place;
+            }
+            if found != 0 {
+                return Some(at + found.trailing_zeros() as usize);
+            }
+            at += 6;
+        }
+        let rest = bytes.get(at..)?.windows(3);
+        let mut grams = rest.map(|window| gram(window[0], window[1], window[2]));
+        Some(at + grams.position(|gram| self.bit(slot(gram)) != 0)?)
+    }
+
+    #[inline]
+    fn bit(&self, slot: usize) -> u64 {
+        (self.bits[slot / 64 % 1024] >> (slot % 64)) & 1
     }
 
     /// Asks the rules about a place.
@@ -121,14 +156,17 @@ impl Rules {
             return Found::No;
         };
         let gram = gram(*a, *b, *c);
-        let first = self.rules.partition_point(|(other, _)| *other < gram);
+        let slot = slot(gram);
+        let rules = usize::from(self.starts[slot])..usize::from(self.starts[slot + 1]);
+        let next = view.at(place + 3).map(fold);
+        let holds = |entry: &&Entry| {
+            let fourth = next.is_none() || entry.fourth.is_none() || entry.fourth == next;
+            fourth && entry.gram == gram
+        };
         let mut more: Option<usize> = None;
         let mut best = None;
-        for (_, rule) in self.rules[first..]
-            .iter()
-            .take_while(|(other, _)| *other == gram)
-        {
-            match self.ask(*rule, view, place) {
+        for entry in self.entries[rules].iter().filter(holds) {
+            match self.ask(entry.rule, view, place) {
                 Found::No => {}
                 Found::More { hold } => more = Some(more.map_or(hold, |other| other.min(hold))),
                 Found::Yes(hit) => {
@@ -198,24 +236,28 @@ impl Rules {
 impl fmt::Debug for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rules")
-            .field("rules", &self.rules.len())
+            .field("rules", &self.entries.len())
             .field("known", &self.known)
             .finish_non_exhaustive()
     }
 }
 
+#[inline]
 const fn fold(byte: u8) -> u8 {
     byte | 0x20
 }
 
+#[inline]
 fn pair(a: u8, b: u8) -> usize {
     usize::from(fold(a)) << 8 | usize::from(fold(b))
 }
 
+#[inline]
 const fn gram(a: u8, b: u8, c: u8) -> u32 {
     u32::from_le_bytes([a, b, c, 0]) | 0x0020_2020
 }
 
+#[inline]
 const fn slot(gram: u32) -> usize {
     (gram.wrapping_mul(0x9E37_79B1) >> 16) as usize
 }

@@ -69,7 +69,7 @@ pub(super) const HARMLESS: &[&str] = &[
     "checksum = \"{h64}\"", "docker.io/library/debian@sha256:{h64}", "container {h64}", "blob {h40} {d4}", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA{b43} me@host",
     "ssh-rsa AAAAB3NzaC1yc2EAAAADAQAB{b300} me", "SHA256:{b43} me@host (ED25519)", "sourceMappingURL=data:application/json;base64,eyJ2ZXJzaW9uIjoz{b200}",
     "-----BEGIN CERTIFICATE-----\n{b64}\n{b64}\n-----END CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----\n{b64}\n-----END PUBLIC KEY-----",
-    "-----BEGIN RSA PRIVATE\n", "0x{h40}", "v1.2.3-{d4}.{h12}", "go.sum h1:{b43}=", "trace_id={h32} span_id={h16}", "{d10}", "arn:aws:iam::{d12}:role/name",
+    "-----BEGIN RSA PRIVATE\n", "START = b\"-----BEGIN OPENSSH PRIVATE KEY-----\"", "headers['Authorization'] = authorization.split()", "'Authorization': 'Proxy-Authorization'", "0x{h40}", "v1.2.3-{d4}.{h12}", "go.sum h1:{b43}=", "trace_id={h32} span_id={h16}", "{d10}", "arn:aws:iam::{d12}:role/name",
     // Words that look like prefixes.
     "sk_stream_wait_memory", "sk-learn is not sklearn", "sk-folding-cube sk-cube1", "risk-management-framework-for-large-systems", "task-{d4}-{d4}",
     "desk-{A20}", "ghp_short", "hf_hub_download(repo_id)", "hf_transformers_model_loader_v2", "npm_config_registry=x", "npm_lifecycle_event", "npm_package_dependencies_typescript",

@@ -1,6 +1,7 @@
 //! What each word does.
 
 mod attach;
+mod audit;
 mod call;
 mod config;
 mod doctor;
@@ -60,6 +61,7 @@ async fn dispatch(command: Command) -> u8 {
         Command::Attach { id } => attach::run(&id).await,
         Command::Events(args) => events::run(args).await,
         Command::Places(command) => places::run(command).await,
+        Command::Audit(command) => audit::run(command),
         Command::Doctor(args) => doctor::run(args).await,
         Command::Config(command) => config::run(&command),
         Command::Schema(args) => written(output::json(&schemas(match args.format {

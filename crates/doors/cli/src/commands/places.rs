@@ -76,7 +76,7 @@ fn row(place: &PlaceReport) -> [String; 7] {
 }
 
 /// Makes foreign text safe for a terminal.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     text.chars()
         .flat_map(|letter| {
             let escape = letter.is_control().then(|| letter.escape_debug());
