@@ -58,6 +58,9 @@ fn a_grant_covers_its_category_and_target_and_nothing_else() {
     assert!(!grants.cover(&check("ls")));
     let key = grants.keys().next().expect("one key");
     assert_eq!(key.to_string(), "recursive-delete:workspace");
+    assert_eq!(ApprovalKey::parse("recursive-delete:workspace"), Some(key));
+    assert_eq!(ApprovalKey::parse("recursive-delete"), None);
+    assert_eq!(ApprovalKey::parse("recursive-delete:mars"), None);
     assert!(grants.revoke(key));
     assert!(!grants.cover(&check("rm -rf dist")));
 }

@@ -141,6 +141,28 @@ pub enum Target {
 }
 
 impl Target {
+    /// Every class, in the order of declaration.
+    pub const ALL: &'static [Self] = &[
+        Self::None,
+        Self::Workspace,
+        Self::Temp,
+        Self::Home,
+        Self::System,
+        Self::Device,
+        Self::Remote,
+        Self::Elsewhere,
+        Self::Unknown,
+    ];
+
+    /// Returns the class with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|target| target.name() == name)
+    }
+
     /// Returns the name used in grants.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -188,6 +210,18 @@ pub struct ApprovalKey {
     pub category: Category,
     /// Where it would be done.
     pub target: Target,
+}
+
+impl ApprovalKey {
+    /// Reads a key as it is written: `category:target`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (category, target) = text.split_once(':')?;
+        Some(Self {
+            category: Category::from_name(category)?,
+            target: Target::from_name(target)?,
+        })
+    }
 }
 
 impl fmt::Display for ApprovalKey {

@@ -46,6 +46,22 @@ impl Guard {
         asked("hidden-characters", Span::new(at, command.len()))
     }
 
+    /// Judges a command by the user's own rules only, for places that can be thrown away.
+    ///
+    /// Without such rules everything passes; with them, what cannot be read is asked about.
+    #[must_use]
+    pub fn check_user_rules(&self, command: &str, context: &Context) -> Finding {
+        if self.rules.is_empty() {
+            return Finding::harmless();
+        }
+        if command.len() > MAX_COMMAND || command.chars().any(noncharacter) {
+            return self.check(command, context);
+        }
+        let mut run = Run::new(context, &self.rules);
+        run.only_user_rules = true;
+        run.judge(command)
+    }
+
     /// Judges a command that may not be valid text; what is not UTF-8 is asked about.
     #[must_use]
     pub fn check_bytes(&self, command: &[u8], context: &Context) -> Finding {

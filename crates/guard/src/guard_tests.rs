@@ -302,3 +302,32 @@ fn the_gravest_finding_is_shown_and_all_are_listed() {
     );
     assert_eq!(Mode::Workspace.decide(&finding), crate::Decision::Ask);
 }
+
+#[test]
+fn in_a_place_to_throw_away_only_the_users_own_rules_count() {
+    let rules = UserRules {
+        commands: vec![
+            CommandRule::new("git push", Action::Deny),
+            CommandRule::new("make", Action::Ask),
+        ],
+        paths: Vec::new(),
+    };
+    let guard = Guard::with_rules(rules);
+    let context = Context::new("/w", "/root");
+    let verdict = |command: &str| guard.check_user_rules(command, &context).verdict;
+    assert_eq!(verdict("rm -rf /"), Verdict::Allow);
+    assert_eq!(
+        verdict("rm -rf /; bash -c 'git push origin'"),
+        Verdict::Block
+    );
+    assert_eq!(verdict("docker run x git push"), Verdict::Block);
+    assert_eq!(verdict("make all"), Verdict::Ask);
+    assert_eq!(verdict("echo 'git push'"), Verdict::Allow);
+    let padded = format!("#{}\ngit push", "x".repeat(MAX_COMMAND));
+    assert_eq!(verdict(&padded), Verdict::Ask);
+    let free = Guard::new();
+    assert_eq!(
+        free.check_user_rules(&padded, &context).verdict,
+        Verdict::Allow
+    );
+}

@@ -91,6 +91,12 @@ impl CommandRule {
 }
 
 impl UserRules {
+    /// Tells whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.commands.is_empty() && self.paths.is_empty()
+    }
+
     /// Returns what the rules say about a command. An allowance by bare name does not hold for a
     /// program given by a path, which may be another one.
     pub(crate) fn command(&self, words: &[Argument]) -> Opinion {

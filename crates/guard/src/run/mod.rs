@@ -56,6 +56,8 @@ pub(crate) struct Run<'a> {
     here: Span,
     /// What nested code can be at worst: inside a container nothing is blocked.
     ceiling: Verdict,
+    /// Nothing counts but the user's own rules, and what hides a command from them.
+    pub(crate) only_user_rules: bool,
     /// The user's own rules allow the current command.
     allowed: bool,
     /// Where the substitutions of the current command got their text.
@@ -90,6 +92,7 @@ impl<'a> Run<'a> {
             outer: None,
             here: Span::default(),
             ceiling: Verdict::Block,
+            only_user_rules: false,
             allowed: false,
             substituted: Origin::NONE,
             processes: 0,
@@ -246,7 +249,14 @@ impl<'a> Run<'a> {
             debug_assert!(false, "no rule has the id {rule}");
             return;
         };
-        let verdict = rule.verdict().min(self.ceiling);
+        if self.only_user_rules && !counts_everywhere(rule.category) {
+            return;
+        }
+        // What the user denies is denied inside a container, too.
+        let verdict = match rule.category {
+            Category::UserRule => rule.verdict(),
+            _ => rule.verdict().min(self.ceiling),
+        };
         if self.allowed && verdict == Verdict::Ask && rule.category != Category::SelfControl {
             return;
         }
@@ -282,6 +292,15 @@ impl<'a> Run<'a> {
             self.finding.more = true;
         }
     }
+}
+
+/// Tells whether a finding counts where only the user's own rules do: they cannot be applied to
+/// what cannot be read.
+fn counts_everywhere(category: Category) -> bool {
+    matches!(
+        category,
+        Category::UserRule | Category::Unparseable | Category::TooLarge
+    )
 }
 
 /// Orders findings: what the mode `workspace` lets pass is milder than what it asks about.

@@ -31,6 +31,21 @@ pub enum Persist {
     Reset,
 }
 
+/// Says what happens to commands that need a yes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ApprovalMode {
+    /// A person is asked.
+    #[default]
+    Ask,
+    /// Code, and deletes inside the task's own directory and temporary ones, pass; the rest asks.
+    Workspace,
+    /// All pass. What is blocked stays blocked.
+    Auto,
+    /// None passes.
+    Deny,
+}
+
 /// Says how much is logged.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -96,6 +111,14 @@ impl Named for Persist {
     }
 }
 
+impl Named for ApprovalMode {
+    const ALL: &'static [Self] = &[Self::Ask, Self::Workspace, Self::Auto, Self::Deny];
+
+    fn name(self) -> &'static str {
+        self.as_str()
+    }
+}
+
 impl Named for LogLevel {
     const ALL: &'static [Self] = &[
         Self::Off,
@@ -130,6 +153,18 @@ impl Backend {
             Self::Podman => "podman",
             Self::Ssh => "ssh",
             Self::Command => "command",
+        }
+    }
+}
+
+impl ApprovalMode {
+    /// Returns the name as it is written in the configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::Workspace => "workspace",
+            Self::Auto => "auto",
+            Self::Deny => "deny",
         }
     }
 }

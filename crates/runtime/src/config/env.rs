@@ -12,6 +12,12 @@ pub const EXOSHELL_CONFIG: &str = "EXOSHELL_CONFIG";
 pub const EXOSHELL_BATCH: &str = "EXOSHELL_BATCH";
 /// Folder with guest programs for further architectures (`places.guest_dir`).
 pub const EXOSHELL_GUEST_DIR: &str = "EXOSHELL_GUEST_DIR";
+/// What happens to commands that need a yes (`approval.mode`).
+pub const EXOSHELL_APPROVAL: &str = "EXOSHELL_APPROVAL";
+/// Set by a gateway: who the person is that approvals hold for.
+pub const EXOSHELL_GATEWAY_SESSION: &str = "EXOSHELL_GATEWAY_SESSION";
+/// Set by a gateway that asks its person itself: questions are returned and answered later.
+pub const EXOSHELL_EXEC_ASK: &str = "EXOSHELL_EXEC_ASK";
 /// How much is logged (`log.level`).
 pub const EXOSHELL_LOG: &str = "EXOSHELL_LOG";
 /// Time zone (`TZ`) of `execute_code` scripts.

@@ -74,6 +74,7 @@ fn every_variable_sets_its_key() {
         ("TERMINAL_SSH_USER", "ada"),
         ("TERMINAL_SSH_PORT", "2222"),
         ("TERMINAL_SSH_KEY", "~/.ssh/id"),
+        ("EXOSHELL_APPROVAL", "Deny"),
         ("EXOSHELL_LOG", "DEBUG"),
         ("HOME", "/home/ada"),
     ];

@@ -65,6 +65,19 @@ destroy = ["rm"]
 guest_path = "/opt/guest"
 [sync]
 paths = ["~/a:b:ro"]
+[approval]
+mode = "workspace"
+allow = ["process-kill:none"]
+timeout_seconds = 30
+wait_seconds = 0.5
+expiry_seconds = 60
+[guard]
+allow = ["git push"]
+ask = ["make deploy"]
+deny = ["shred"]
+allow_paths = ["/a"]
+ask_paths = ["/b"]
+deny_paths = ["/c"]
 [log]
 level = "trace"
 "#;
@@ -93,6 +106,14 @@ fn every_key_is_read_from_its_table() {
             "destroy": ["rm"], "guest_path": "/opt/guest",
         },
         "sync": {"paths": ["~/a:b:ro"]},
+        "approval": {
+            "mode": "workspace", "allow": ["process-kill:none"], "timeout_seconds": 30.0, "wait_seconds": 0.5,
+            "expiry_seconds": 60.0,
+        },
+        "guard": {
+            "allow": ["git push"], "ask": ["make deploy"], "deny": ["shred"],
+            "allow_paths": ["/a"], "ask_paths": ["/b"], "deny_paths": ["/c"],
+        },
         "log": {"level": "trace"},
     });
     for key in keys::all() {
@@ -360,7 +381,7 @@ fn a_folder_in_place_of_the_file_cannot_be_read() {
 
 proptest! {
     #[test]
-    fn no_text_makes_the_parser_panic(text in "(\\[(terminal|places|container|docker|ssh|command|sync|log|env)\\]\n|[a-z_.]{1,9}|[ =\n'\"\\[\\]{}#é0-9.-]|true){0,30}") {
+    fn no_text_makes_the_parser_panic(text in "(\\[(terminal|places|container|docker|ssh|command|sync|approval|guard|log|env)\\]\n|[a-z_.]{1,9}|[ =\n'\"\\[\\]{}#é0-9.-]|true){0,30}") {
         if let Err(error) = parse(&text) {
             prop_assert!(!error.to_string().contains('\n'));
             prop_assert!(!error.hint().is_empty());

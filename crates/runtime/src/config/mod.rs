@@ -9,6 +9,7 @@
 //! [`Resolved::from_config`] puts one layer on them.
 
 mod apply;
+mod approval;
 mod choices;
 mod credentials;
 pub(crate) mod dotenv;
@@ -29,7 +30,8 @@ mod template;
 mod testing;
 
 pub(crate) use apply::is_variable_name;
-pub use choices::{Backend, LogLevel, Persist};
+pub use approval::{Approval, GuardRules};
+pub use choices::{ApprovalMode, Backend, LogLevel, Persist};
 pub use credentials::{child_environment, is_stripped};
 pub(crate) use credentials::{quiet_variables, stripped_names};
 pub use env::Environment;
@@ -38,7 +40,7 @@ pub use locate::Locations;
 pub use places::{Command, Container, DEFAULT_IMAGE, Docker, Ssh, Sync};
 pub use resolved::{Log, Places, Resolved, Setting, Source, Terminal};
 pub use schema::{
-    CommandConfig, Config, ContainerConfig, DockerConfig, LogConfig, PlacesConfig, SshConfig,
-    SyncConfig, TerminalConfig,
+    ApprovalConfig, CommandConfig, Config, ContainerConfig, DockerConfig, GuardConfig, LogConfig,
+    PlacesConfig, SshConfig, SyncConfig, TerminalConfig,
 };
 pub use secret::looks_secret;

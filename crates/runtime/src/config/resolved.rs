@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::apply::{Layer, Origin};
+use super::approval::{Approval, GuardRules};
 use super::choices::{Backend, LogLevel, Persist};
 use super::env::Environment;
 use super::env_layer;
@@ -39,6 +40,10 @@ pub struct Resolved {
     pub command: Command,
     /// Files that remote places get.
     pub sync: Sync,
+    /// When a person is asked.
+    pub approval: Approval,
+    /// The user's own rules.
+    pub guard: GuardRules,
     /// What is logged.
     pub log: Log,
     pub(super) sources: BTreeMap<&'static str, Source>,
@@ -141,6 +146,8 @@ impl Resolved {
             ssh: Ssh::default(),
             command: Command::default(),
             sync: Sync::default(),
+            approval: Approval::default(),
+            guard: GuardRules::default(),
             log: Log::default(),
             sources: BTreeMap::new(),
         }

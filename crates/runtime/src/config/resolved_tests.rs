@@ -65,6 +65,17 @@ fn the_defaults_are_the_documented_ones() {
         ("command.destroy", json!([])),
         ("command.guest_path", json!(null)),
         ("sync.paths", json!([])),
+        ("approval.mode", json!("ask")),
+        ("approval.allow", json!([])),
+        ("approval.timeout_seconds", json!(60)),
+        ("approval.wait_seconds", json!(0)),
+        ("approval.expiry_seconds", json!(3600)),
+        ("guard.allow", json!([])),
+        ("guard.ask", json!([])),
+        ("guard.deny", json!([])),
+        ("guard.allow_paths", json!([])),
+        ("guard.ask_paths", json!([])),
+        ("guard.deny_paths", json!([])),
         ("log.level", json!("warn")),
     ];
     assert_eq!(shown, expected);

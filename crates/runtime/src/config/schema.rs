@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::choices::{Backend, LogLevel, Persist};
+use super::choices::{ApprovalMode, Backend, LogLevel, Persist};
 use super::secret::{HIDDEN, looks_secret};
 
 /// Holds what one layer says; a key it does not mention is `None`.
@@ -29,6 +29,10 @@ pub struct Config {
     pub command: CommandConfig,
     /// Table `[sync]`.
     pub sync: SyncConfig,
+    /// Table `[approval]`.
+    pub approval: ApprovalConfig,
+    /// Table `[guard]`.
+    pub guard: GuardConfig,
     /// Table `[log]`.
     pub log: LogConfig,
 }
@@ -165,6 +169,40 @@ pub struct CommandConfig {
 pub struct SyncConfig {
     /// Files and folders.
     pub paths: Option<Vec<String>>,
+}
+
+/// Holds what one layer says about asking a person; see [`Approval`](super::Approval).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ApprovalConfig {
+    /// What happens to commands that need a yes.
+    pub mode: Option<ApprovalMode>,
+    /// What was allowed for good.
+    pub allow: Option<Vec<String>>,
+    /// Seconds a person has to answer.
+    pub timeout_seconds: Option<f64>,
+    /// Seconds a call waits for an answer from another program.
+    pub wait_seconds: Option<f64>,
+    /// Seconds a question can be answered from another program.
+    pub expiry_seconds: Option<f64>,
+}
+
+/// Holds the user's own rules that one layer gives; see [`GuardRules`](super::GuardRules).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GuardConfig {
+    /// Commands that pass.
+    pub allow: Option<Vec<String>>,
+    /// Commands that are asked about.
+    pub ask: Option<Vec<String>>,
+    /// Commands that never run.
+    pub deny: Option<Vec<String>>,
+    /// Paths that may be written.
+    pub allow_paths: Option<Vec<String>>,
+    /// Paths whose writing is asked about.
+    pub ask_paths: Option<Vec<String>>,
+    /// Paths that are never written.
+    pub deny_paths: Option<Vec<String>>,
 }
 
 /// Holds what one layer says about logging.

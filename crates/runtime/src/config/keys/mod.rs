@@ -1,8 +1,10 @@
 //! Every configuration key, declared once.
 
+mod approval;
 mod command;
 mod container;
 mod docker;
+mod guard;
 mod log;
 mod places;
 mod ssh;
@@ -52,6 +54,8 @@ static TABLES: &[&[Key]] = &[
     ssh::KEYS,
     command::KEYS,
     sync::KEYS,
+    approval::KEYS,
+    guard::KEYS,
     log::KEYS,
 ];
 
