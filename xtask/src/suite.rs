@@ -56,7 +56,7 @@ const STEPS: [Step; 3] = [
 ];
 
 /// The words of the command that runs all tests.
-const TESTS: [&str; 3] = ["test", "--workspace", "--locked"];
+const TESTS: [&str; 4] = ["test", "--workspace", "--locked", "--no-fail-fast"];
 
 /// Runs the suite and stops at the first failure.
 pub(crate) fn run(extent: Extent) -> Result<()> {

@@ -4,6 +4,7 @@ use exoshell_place::{PlaceError, PlaceErrorKind, Trouble};
 use exoshell_wire::FailureKind;
 use serde::{Deserialize, Serialize};
 
+use crate::approvals::Refusal;
 use crate::config::ConfigError;
 use crate::sync::SyncError;
 
@@ -63,6 +64,9 @@ pub enum RuntimeError {
         /// What.
         what: String,
     },
+    /// The guard, or a person, said no.
+    #[error(transparent)]
+    Refused(Box<Refusal>),
     /// This build cannot do that.
     #[error("{0}")]
     Unsupported(String),
@@ -73,6 +77,7 @@ impl RuntimeError {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Usage(_) => ErrorKind::Usage,
+            Self::Refused(_) => ErrorKind::Denied,
             Self::Sync(error) => error.kind(),
             Self::Config(_) | Self::State { .. } => ErrorKind::Config,
             Self::Unsupported(_) => ErrorKind::Unsupported,
@@ -111,6 +116,7 @@ impl RuntimeError {
     pub fn reason(&self) -> Option<&'static str> {
         match self {
             Self::Place(error) => error.trouble().map(Trouble::as_str),
+            Self::Refused(refusal) => Some(refusal.kind.name()),
             _ => None,
         }
     }
@@ -140,6 +146,7 @@ impl RuntimeError {
             Self::State { .. } => Some(
                 "set `EXOSHELL_HOME` to a folder that you can write, or free some space".to_owned(),
             ),
+            Self::Refused(refusal) => refusal.hint(),
             Self::Usage(_) | Self::Unsupported(_) | Self::Lost { .. } => None,
         }
     }

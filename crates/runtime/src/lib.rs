@@ -18,6 +18,7 @@
 //! # }
 //! ```
 
+mod approvals;
 pub mod audit;
 pub mod config;
 mod doctor;
@@ -35,9 +36,14 @@ pub mod sync;
 mod tools;
 pub mod transcript;
 
+pub use approvals::{
+    Answer, ApprovalWatch, ApprovalsReport, Approver, ApproverFuture, Checker, Grant, Question,
+    Refusal, RefusalKind, StoredQuestion, inside_guest,
+};
 pub use doctor::{BackendReport, CheckReport};
 pub use error::{ErrorKind, RuntimeError};
 pub use event::{Event, EventKind, Events};
+pub use exoshell_guard::visible;
 pub use exoshell_place::{CheckOutcome, FollowEvent};
 pub use exoshell_wire::{
     Acted, Action, Happened, ProcessEvent, ProcessState, ProcessStatus, ReadFrom, Screen,
@@ -53,5 +59,5 @@ pub use run::{OutputStream, RunEnd, RunRequest};
 pub use runtime::Runtime;
 pub use tools::process::{describe as describe_process, parse_signal, state_code, state_name};
 pub use tools::schema::{SchemaFormat, schemas};
-pub use tools::terminal::{Leftover, Status, TerminalRequest, TerminalResult};
+pub use tools::terminal::{Leftover, Refused, Status, TerminalRequest, TerminalResult};
 pub use tools::{ToolError, call};

@@ -16,6 +16,7 @@ use exoshell_wire::{
     ReadOutput, TerminalSize, Wait, Waited, WriteInput,
 };
 
+use crate::audit::{Ended, Outcome};
 use crate::error::RuntimeError;
 use crate::places::slot::Slot;
 use crate::runtime::{Runtime, millis, session_key};
@@ -333,13 +334,31 @@ impl Runtime {
         bytes: Bytes,
         enter: bool,
     ) -> Result<ProcessStatus, RuntimeError> {
-        let Reached { link, .. } = self.living(id, task).await?;
+        let (reached, view) = self.find(id, task).await?;
+        let (Some(Reached { slot, link }), ProcessView::Known(status)) = (reached, view) else {
+            return Err(RuntimeError::Lost {
+                what: format!("the process `{id}`"),
+            });
+        };
+        let admitted = self.admit_input(&slot, &status, &bytes, enter).await?;
         let request = WriteInput {
             id: id.to_owned(),
             enter,
             timeout_ms: millis(WRITE_LIMIT),
         };
-        Ok(link.write_process(request, bytes).await?)
+        match link.write_process(request, bytes).await {
+            Ok(status) => {
+                let mut outcome = Outcome::new(Ended::Done);
+                outcome.process = Some(status.id.clone());
+                admitted.end(&outcome)?;
+                Ok(status)
+            }
+            Err(error) => {
+                let error = RuntimeError::from(error);
+                admitted.failed(&error);
+                Err(error)
+            }
+        }
     }
 }
 

@@ -9,6 +9,8 @@ use std::time::{Duration, SystemTime};
 use exoshell_place::{Link, PlaceError, Progress};
 use exoshell_wire::{OpenSession, RawBytes, SessionSpec};
 
+use crate::approvals::{Approver, Policy, Store};
+use crate::audit::{Audit, Limits};
 use crate::config::{self, Environment, Resolved};
 use crate::error::RuntimeError;
 use crate::event::{Event, EventHub, EventKind, Events};
@@ -17,6 +19,7 @@ use crate::places::slot::{Access, Slot};
 use crate::places::spec::PlaceSpec;
 use crate::processes::ProcessRecords;
 use crate::record::{Record, Records, TaskOverrides, check_task, now};
+use crate::redact::{Redactor, Secrets};
 
 /// The task of callers that name none.
 pub(crate) const DEFAULT_TASK: &str = "default";
@@ -44,6 +47,16 @@ pub(crate) struct Inner {
     overrides: Mutex<HashMap<String, TaskOverrides>>,
     pub(crate) owner: Owner,
     events: EventHub,
+    /// What decides about intents.
+    pub(crate) policy: Policy,
+    /// Questions and grants that processes share.
+    pub(crate) approvals: Store,
+    /// Whoever answers questions while a call waits.
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) audit: Audit,
+    pub(crate) redactor: Redactor,
+    /// The directories that sessions were last seen in, by place and task.
+    directories: Mutex<HashMap<(String, String), String>>,
     /// The engines whose orphans this runtime has looked for.
     pub(crate) swept: Mutex<HashSet<PathBuf>>,
 }
@@ -51,7 +64,18 @@ pub(crate) struct Inner {
 impl Runtime {
     /// Makes a runtime. Nothing is started before it is needed.
     pub fn new(config: Resolved, environment: Environment) -> Self {
+        let redactor = Redactor::new(&Secrets::new().variables(variables(&environment)));
         let inner = Inner {
+            policy: Policy::new(&config, &environment),
+            approvals: Store::new(
+                &config.home,
+                config.approval.expiry,
+                config.places.session_ttl,
+            ),
+            approver: None,
+            audit: Audit::new(&config.home, redactor.clone(), Limits::default()),
+            redactor,
+            directories: Mutex::default(),
             records: Records::new(&config.home),
             processes: ProcessRecords::new(&config.home),
             slots: Mutex::default(),
@@ -73,6 +97,15 @@ impl Runtime {
     pub fn owned_by_tasks(mut self) -> Self {
         if let Some(inner) = Arc::get_mut(&mut self.inner) {
             inner.owner = Owner::Task;
+        }
+        self
+    }
+
+    /// Lets this answer questions: a callback of the embedding program, or a door's prompt.
+    #[must_use]
+    pub fn with_approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.approver = Some(approver);
         }
         self
     }
@@ -157,6 +190,56 @@ impl Runtime {
             }
         }
         Ok(slots)
+    }
+
+    /// Remembers the directory that a task's session was left in.
+    pub(crate) fn moved(&self, slot: &Slot, task: &str, directory: &str) {
+        let key = (slot.label.clone(), task.to_owned());
+        self.directories().insert(key, directory.to_owned());
+    }
+
+    /// Returns the directory that a task's session was left in, if this program knows.
+    pub(crate) fn directory_of(&self, slot: &Slot, task: &str) -> Option<String> {
+        let key = (slot.label.clone(), task.to_owned());
+        self.directories().get(&key).cloned()
+    }
+
+    /// Forgets the directories of a task's sessions.
+    pub(crate) fn forget_directories(&self, task: &str) {
+        self.directories().retain(|(_, known), _| known != task);
+    }
+
+    fn directories(&self) -> MutexGuard<'_, HashMap<(String, String), String>> {
+        self.inner
+            .directories
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the directory that a task works in from its beginning.
+    pub(crate) fn task_directory(&self, slot: &Slot, task: &str) -> Option<String> {
+        if !slot.spec.is_local() {
+            return self.fresh_directory(slot, task);
+        }
+        let records = self.inner.records.of_task(task);
+        let record = records
+            .into_iter()
+            .find(|record| record.label == slot.label);
+        match record {
+            Some(record) => Some(record.directory.display()),
+            None => self.fresh_directory(slot, task),
+        }
+    }
+
+    /// Returns the directory that a fresh session of a task would start in.
+    pub(crate) fn fresh_directory(&self, slot: &Slot, task: &str) -> Option<String> {
+        let directory = if slot.spec.is_local() {
+            let fixed = self.overrides(task).cwd;
+            fixed.or_else(|| self.base_directory().ok())
+        } else {
+            self.place_directory(slot, task, &mut Vec::new())
+        };
+        directory.map(|path| path.to_string_lossy().into_owned())
     }
 
     fn slots(&self) -> MutexGuard<'_, HashMap<String, Arc<Slot>>> {
@@ -425,6 +508,12 @@ impl Runtime {
             ttl_ms: None,
         }
     }
+}
+
+fn variables(environment: &Environment) -> impl Iterator<Item = (&[u8], &[u8])> {
+    environment
+        .iter()
+        .map(|(name, value)| (name.as_encoded_bytes(), value.as_encoded_bytes()))
 }
 
 /// A task's session that is there now.

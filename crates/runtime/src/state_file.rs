@@ -1,10 +1,11 @@
 //! Small files that host processes share.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use rustix::fs::FlockOperation;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -19,17 +20,44 @@ pub(crate) fn make_folder(dir: &Path) -> Result<(), RuntimeError> {
         .map_err(failure("cannot create", dir))
 }
 
+/// Takes a lock that other processes respect, for as long as the file is held.
+pub(crate) fn lock(path: &Path) -> Result<File, RuntimeError> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(failure("cannot open", path))?;
+    rustix::fs::flock(&file, FlockOperation::LockExclusive)
+        .map_err(|errno| failure("cannot lock", path)(errno.into()))?;
+    Ok(file)
+}
+
 /// Writes beside and renames, so that a reader sees the old or the new content.
 pub(crate) fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), RuntimeError> {
+    let bytes =
+        serde_json::to_vec(value).map_err(|error| failure("cannot write", path)(error.into()))?;
+    put(path, &bytes, 0o600)
+}
+
+/// Writes a file of the user's that may be a link, and keeps its permissions.
+pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), RuntimeError> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_new| path.to_owned());
+    let mode = fs::metadata(&path).map_or(0o600, |known| known.permissions().mode() & 0o777);
+    put(&path, text.as_bytes(), mode)
+}
+
+fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), RuntimeError> {
     let temporary = path.with_extension(format!("new-{}", std::process::id()));
     let write = || {
         let mut file = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
-            .mode(0o600)
+            .mode(mode)
             .open(&temporary)?;
-        file.write_all(&serde_json::to_vec(value)?)?;
+        file.write_all(bytes)?;
         drop(file);
         fs::rename(&temporary, path)
     };

@@ -61,6 +61,11 @@ pub(crate) enum Command {
     /// List, describe and remove the places of tasks.
     #[command(subcommand)]
     Places(PlacesCommand),
+    /// Say what the guard thinks of a command, without running it.
+    Check(CheckArgs),
+    /// List, answer and take back approvals. Only a person can.
+    #[command(subcommand)]
+    Approvals(ApprovalsCommand),
     /// Show what was attempted, or check that the record of it is whole.
     #[command(subcommand)]
     Audit(AuditCommand),
@@ -279,6 +284,88 @@ pub(crate) enum PlacesCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exits with 0 when it may run, 76 when a person is asked, 77 when it never runs."
+)]
+pub(crate) struct CheckArgs {
+    /// The command, as shell text. Several words are joined by spaces.
+    #[arg(required_unless_present = "jsonl", trailing_var_arg = true)]
+    pub(crate) command: Vec<String>,
+    /// Judge each line of stdin, a JSON string or an object with `command`; answers line by line.
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) jsonl: bool,
+    /// Directory it would start in; the current one unless told.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// List the questions that can be answered, and what is allowed.
+    Ls {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Allow what a question asks, once: the next call that is exactly this one runs.
+    Allow {
+        /// The question.
+        id: String,
+        /// Everything of its kind, for its session.
+        #[arg(long)]
+        session: bool,
+        /// Everything of its kind, from now on.
+        #[arg(long, conflicts_with = "session")]
+        always: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say no to what a question asks.
+    Deny {
+        /// The question.
+        id: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take back what was allowed for sessions or for good.
+    Revoke {
+        /// What, as `category:target`.
+        #[arg(required_unless_present = "all")]
+        key: Option<String>,
+        /// Everything.
+        #[arg(long, conflicts_with = "key")]
+        all: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show questions as they come, and answer them at a terminal.
+    Watch {
+        /// Print one JSON object per line.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl ApprovalsCommand {
+    /// Tells whether JSON was asked for.
+    pub(crate) const fn is_json(&self) -> bool {
+        match self {
+            Self::Ls { json }
+            | Self::Allow { json, .. }
+            | Self::Deny { json, .. }
+            | Self::Revoke { json, .. }
+            | Self::Watch { json } => *json,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

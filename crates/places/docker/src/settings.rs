@@ -53,6 +53,42 @@ pub struct DockerSettings {
     pub profile: Option<String>,
 }
 
+/// Arguments of `run` that open a way out of the container.
+const OPENINGS: &[&str] = &[
+    "-v",
+    "--volume",
+    "--mount",
+    "--privileged",
+    "--device",
+    "--pid",
+    "--ipc",
+    "--uts",
+    "--userns",
+    "--cgroup",
+    "--cap-add",
+    "--security-opt",
+    "--net",
+];
+
+impl DockerSettings {
+    /// Tells whether commands can harm nothing but the container itself: it is ours, nothing of
+    /// the host can be written from it, and no argument opens it further.
+    pub fn is_sealed(&self) -> bool {
+        let read_only = |volume: &String| {
+            let options = volume.split(':').nth(2).unwrap_or_default();
+            options.split(',').any(|option| option == "ro")
+        };
+        self.container.is_none()
+            && self.mount_cwd.is_none()
+            && self.persistent.is_none()
+            && self.volumes.iter().all(read_only)
+            && !self
+                .extra_args
+                .iter()
+                .any(|word| OPENINGS.iter().any(|opening| word.starts_with(opening)))
+    }
+}
+
 impl Default for DockerSettings {
     fn default() -> Self {
         Self {

@@ -72,3 +72,30 @@ fn the_profile_is_the_configured_one_or_a_hash_of_the_home_folder() {
     settings.profile = Some("team a".to_owned());
     assert_eq!(settings.profile_label(Path::new("/one")), "team_a");
 }
+
+#[test]
+fn a_container_is_sealed_unless_something_of_the_host_can_be_reached() {
+    let sealed = |change: fn(&mut DockerSettings)| {
+        let mut settings = DockerSettings::default();
+        change(&mut settings);
+        settings.is_sealed()
+    };
+    assert!(sealed(|_| {}));
+    assert!(sealed(|s| s.volumes = vec!["/data:/data:ro".to_owned()]));
+    assert!(sealed(|s| s.extra_args = vec!["--shm-size=1g".to_owned()]));
+    assert!(!sealed(|s| s.volumes = vec!["/data:/data".to_owned()]));
+    assert!(!sealed(|s| s.volumes = vec!["/data:/data:rw".to_owned()]));
+    assert!(!sealed(|s| s.mount_cwd = Some("/w".into())));
+    assert!(!sealed(|s| s.persistent = Some("/p".into())));
+    assert!(!sealed(|s| s.container = Some("mine".to_owned())));
+    for words in [
+        ["-v", "/:/host"],
+        ["--mount=type=bind,src=/,dst=/h", ""],
+        ["--privileged", ""],
+        ["-v/:/h", ""],
+    ] {
+        let mut settings = DockerSettings::default();
+        settings.extra_args = words.iter().map(|word| (*word).to_owned()).collect();
+        assert!(!settings.is_sealed(), "{words:?}");
+    }
+}

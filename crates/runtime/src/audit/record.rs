@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -25,7 +25,7 @@ const HASH_LENGTH: usize = 64;
 pub(super) type Fields = Map<String, Value>;
 
 /// What kind of thing is attempted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AttemptKind {
@@ -33,6 +33,8 @@ pub enum AttemptKind {
     Command,
     /// A process in the background.
     Process,
+    /// Something written to a process that runs.
+    Input,
     /// Something with a terminal of its own.
     Pty,
     /// A script.

@@ -196,6 +196,7 @@ impl Runtime {
             removed |= self.inner.records.remove(task, &record.label)?;
         }
         self.inner.processes.forget(Some(task));
+        self.session_over(task);
         if removed {
             cleaned.removed.push(task.to_owned());
             self.emit(task, EventKind::PlaceRemoved);
@@ -281,6 +282,7 @@ impl Runtime {
             }
             remove_directory(&record, &mut cleaned);
             self.inner.records.remove(&record.task, &record.label)?;
+            self.session_over(&record.task);
             self.emit(&record.task, EventKind::PlaceRemoved);
             if !cleaned.removed.contains(&record.task) {
                 cleaned.removed.push(record.task);

@@ -96,6 +96,15 @@ impl PlaceSpec {
         matches!(self, Self::Docker(settings) if settings.container.is_none())
     }
 
+    /// Tells whether the guard asks about commands there: not where they can harm nothing but a
+    /// container of ours that can be thrown away.
+    pub(crate) fn is_checked(&self) -> bool {
+        match self {
+            Self::Docker(settings) => !settings.is_sealed(),
+            Self::Local | Self::Ssh(_) | Self::Command(_) => true,
+        }
+    }
+
     /// Tells whether files reach the place over the pipe only.
     pub(crate) const fn takes_files(&self) -> bool {
         match self {

@@ -1,6 +1,7 @@
 //! Starting a process, exactly once.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,6 +9,8 @@ use exoshell_place::{Link, PlaceError};
 use exoshell_wire::{Failure, FailureKind, ProcessStatus, Start, TerminalSize};
 
 use super::{ProcessRecord, look_again};
+use crate::approvals::{Admitted, Intent};
+use crate::audit::{AttemptKind, Ended, Outcome};
 use crate::error::RuntimeError;
 use crate::places::slot::Slot;
 use crate::record::check_task;
@@ -105,17 +108,54 @@ impl Runtime {
         check_command(&request.command)?;
         check_task(&request.task)?;
         let slot = self.slot(&request.task)?;
-        let mut link = self.guest(&slot, &request.task).await?;
+        let admitted = self.admit_start(&slot, &request).await?;
+        match self.start_admitted(&slot, request).await {
+            Ok(status) => {
+                let mut outcome = Outcome::new(Ended::Started);
+                outcome.process = Some(status.id.clone());
+                admitted.end(&outcome)?;
+                Ok(status)
+            }
+            Err(error) => {
+                admitted.failed(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Asks the guard about a process.
+    async fn admit_start(
+        &self,
+        slot: &Slot,
+        request: &StartRequest,
+    ) -> Result<Admitted, RuntimeError> {
+        let kind = match request.terminal {
+            Some(_) => AttemptKind::Pty,
+            None => AttemptKind::Process,
+        };
+        let mut intent = Intent::new(kind, &request.task, slot, &request.command);
+        intent.env = &request.env;
+        self.locate(&mut intent, Some(&request.task), request.workdir.as_deref())
+            .await?;
+        self.admit(&intent).await
+    }
+
+    async fn start_admitted(
+        &self,
+        slot: &Arc<Slot>,
+        request: StartRequest,
+    ) -> Result<ProcessStatus, RuntimeError> {
+        let mut link = self.guest(slot, &request.task).await?;
         let command = Bytes::copy_from_slice(request.command.as_bytes());
-        let mut start = self.start_message(&slot, &request)?;
+        let mut start = self.start_message(slot, &request)?;
         let mut opened = false;
         loop {
             let id = start.exec.id.clone();
-            let record = self.keep_record(&slot, &link, &id, &request)?;
+            let record = self.keep_record(slot, &link, &id, &request)?;
             let started = match link.start(start.clone(), command.clone()).await {
                 // The answer is lost, perhaps not the process: its guest knows it by its id.
                 Err(error) if slot.can_regain(&error) => {
-                    let (again, known) = look_again(&slot, link, &id, &error).await?;
+                    let (again, known) = look_again(slot, link, &id, &error).await?;
                     link = again;
                     match known {
                         Some(status) => Ok(status),
@@ -145,9 +185,9 @@ impl Runtime {
                     if !no_session || opened {
                         return Err(error.into());
                     }
-                    self.open_session(&slot, &link, &request.task).await?;
+                    self.open_session(slot, &link, &request.task).await?;
                     opened = true;
-                    start = self.start_message(&slot, &request)?;
+                    start = self.start_message(slot, &request)?;
                 }
             }
         }

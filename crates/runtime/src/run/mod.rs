@@ -5,6 +5,7 @@ mod running;
 mod start;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -12,11 +13,13 @@ use exoshell_place::{ExecEvent, PlaceError};
 use exoshell_wire::{Cause, ExecDone, ProcessInfo, TerminalSize, stream};
 use tokio::sync::mpsc;
 
+use crate::approvals::{self, Admitted, Intent};
+use crate::audit::{AttemptKind, Ended, Outcome};
 use crate::config::Persist;
 use crate::error::RuntimeError;
 use crate::event::EventKind;
 use crate::interrupt::Interrupt;
-use crate::places::slot::Access;
+use crate::places::slot::{Access, Slot};
 use crate::record::check_task;
 use crate::runtime::{DEFAULT_TASK, Runtime};
 use crate::tools::terminal::{exit_code, note_text};
@@ -254,7 +257,7 @@ impl Runtime {
 
     pub(crate) async fn execute(
         &self,
-        mut request: RunRequest,
+        request: RunRequest,
         mut sink: impl FnMut(OutputStream, &[u8]) + Send,
     ) -> Result<RunEnd, RunFailure> {
         check_command(&request.command)?;
@@ -262,23 +265,71 @@ impl Runtime {
             check_task(task)?;
         }
         let began = Instant::now();
+        let slot = self.slot(request.place_task())?;
+        let admitted = tokio::select! {
+            admitted = self.admit_run(&slot, &request) => admitted?,
+            () = request.interrupt.wait() => return Err(interrupted().into()),
+        };
+        let mut bytes_out = 0;
+        let counted = |stream: OutputStream, bytes: &[u8]| {
+            bytes_out += bytes.len() as u64;
+            sink(stream, bytes);
+        };
+        match self.execute_admitted(&slot, request, began, counted).await {
+            Ok(end) => {
+                admitted.end(&outcome(&end, bytes_out))?;
+                Ok(end)
+            }
+            Err(failure) => {
+                admitted.failed(&failure.error);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Asks the guard about a command.
+    async fn admit_run(&self, slot: &Slot, request: &RunRequest) -> Result<Admitted, RuntimeError> {
+        let kind = match request.terminal {
+            Some(_) => AttemptKind::Pty,
+            None => AttemptKind::Command,
+        };
+        let mut intent = Intent::new(kind, request.place_task(), slot, &request.command);
+        intent.env = &request.env;
+        intent.input = match &request.input {
+            Input::Bytes(bytes) => approvals::Input::Bytes(bytes),
+            // At a terminal a person types, or somebody whose writes are judged one by one.
+            Input::Stream(_) if request.terminal.is_none() => approvals::Input::Unknown,
+            Input::Stream(_) | Input::Empty => approvals::Input::Empty,
+        };
+        self.locate(
+            &mut intent,
+            request.task.as_deref(),
+            request.workdir.as_deref(),
+        )
+        .await?;
+        self.admit(&intent).await
+    }
+
+    async fn execute_admitted(
+        &self,
+        slot: &Arc<Slot>,
+        mut request: RunRequest,
+        began: Instant,
+        mut sink: impl FnMut(OutputStream, &[u8]) + Send,
+    ) -> Result<RunEnd, RunFailure> {
         let timeout = request
             .timeout
             .unwrap_or(self.inner.config.terminal.timeout);
         let input = std::mem::take(&mut request.input);
-        let slot = self.slot(request.place_task())?;
         let entered = tokio::select! {
-            access = self.enter(&slot, request.place_task()) => access?,
+            access = self.enter(slot, request.place_task()) => access?,
             () = request.interrupt.wait() => return Err(interrupted().into()),
         };
         let has_input = !matches!(input, Input::Empty);
         let started = match entered {
-            Access::Guest(link) => {
-                self.start(&slot, link, &request, timeout, has_input)
-                    .await?
-            }
+            Access::Guest(link) => self.start(slot, link, &request, timeout, has_input).await?,
             Access::Plain(shell) => {
-                self.start_plain(&slot, &shell, &request, timeout, has_input)
+                self.start_plain(slot, &shell, &request, timeout, has_input)
                     .await?
             }
         };
@@ -303,6 +354,9 @@ impl Runtime {
             self.inner.records.update(task, &slot.label, |record| {
                 record.directory.clone_from(&done.cwd);
             })?;
+        }
+        if let Some(task) = &request.task {
+            self.moved(slot, task, &done.cwd.display());
         }
         let end = RunEnd {
             done,
@@ -386,6 +440,18 @@ impl Runtime {
             }
         }
     }
+}
+
+/// Says for the audit how a command ended.
+fn outcome(end: &RunEnd, bytes_out: u64) -> Outcome {
+    let mut outcome = Outcome::new(Ended::Done);
+    match end.done.outcome {
+        exoshell_wire::Outcome::Signalled(signal) => outcome.signal = Some(signal),
+        _ => outcome.exit_code = Some(end.exit_code()),
+    }
+    outcome.bytes_out = Some(bytes_out);
+    outcome.duration = Some(end.elapsed);
+    outcome
 }
 
 /// Nobody here asked for the end, so the guest ended it together with its place.

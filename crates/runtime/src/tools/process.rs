@@ -9,6 +9,7 @@ use exoshell_wire::{
 use serde_json::{Map, Value, json};
 
 use super::keys::key_bytes;
+use super::terminal::{Refused, Status};
 use super::{Arguments, ToolError};
 use crate::error::{ErrorKind, RuntimeError};
 use crate::processes::ProcessView;
@@ -78,6 +79,7 @@ impl Runtime {
             Err(Fault::Tool(error)) => {
                 json!({"error": error.to_string(), "error_kind": error.kind(), "status": "error"})
             }
+            Err(Fault::Runtime(error @ RuntimeError::Refused(_))) => refused(&error),
             Err(Fault::Runtime(error)) => json!({
                 "error": error.to_string(),
                 "error_kind": error.kind(),
@@ -129,6 +131,24 @@ impl Runtime {
             .into()),
         }
     }
+}
+
+/// Answers a call that the guard or a person refused.
+fn refused(error: &RuntimeError) -> Value {
+    let mut answer = json!({
+        "error": error.to_string(),
+        "error_kind": error.kind(),
+        "hint": error.hint(),
+    });
+    if let RuntimeError::Refused(refusal) = error {
+        put(&mut answer, "status", json!(Status::from(refusal.kind)));
+        if let Ok(Value::Object(fields)) = serde_json::to_value(Refused::from(refusal.as_ref())) {
+            for (name, value) in fields {
+                put(&mut answer, &name, value);
+            }
+        }
+    }
+    answer
 }
 
 impl Call<'_> {

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::exit_hint::exit_hint;
 use super::{Arguments, ToolError};
+use crate::approvals::{Refusal, RefusalKind};
 use crate::config::Terminal;
 use crate::error::{ErrorKind, RuntimeError};
 use crate::interrupt::Interrupt;
@@ -221,6 +222,19 @@ pub enum Status {
     Interrupted,
     /// It was not run, or its end is not known.
     Error,
+    /// It was not run: the guard or a person said no.
+    Blocked,
+    /// It was not run: a person has to say yes first.
+    ApprovalRequired,
+}
+
+impl From<RefusalKind> for Status {
+    fn from(kind: RefusalKind) -> Self {
+        match kind {
+            RefusalKind::Required => Self::ApprovalRequired,
+            RefusalKind::Blocked | RefusalKind::Denied => Self::Blocked,
+        }
+    }
 }
 
 /// A process that a command left running.
@@ -230,6 +244,31 @@ pub struct Leftover {
     pub pid: u32,
     /// Its command line.
     pub command: String,
+}
+
+/// What was refused, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// What was to be run, with invisible characters made visible.
+    pub command: String,
+    /// Why, in a sentence.
+    pub description: String,
+    /// What the guard calls it, as `category:target`.
+    pub pattern_key: String,
+    /// The stored question that the user can answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<String>,
+}
+
+impl From<&Refusal> for Refused {
+    fn from(refusal: &Refusal) -> Self {
+        Self {
+            command: refusal.command.clone(),
+            description: refusal.description.clone(),
+            pattern_key: refusal.pattern_key.clone(),
+            approval_id: refusal.approval_id.clone(),
+        }
+    }
 }
 
 /// Where the time of a call went.
@@ -272,6 +311,9 @@ pub struct TerminalResult {
     /// How it ended, if not by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
+    /// What was refused, as the user sees it.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refused>,
     /// The signal that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
@@ -503,6 +545,10 @@ fn failed(failure: &RunFailure, transcript: Transcript) -> TerminalResult {
         hint: failure.error.hint(),
         ..TerminalResult::default()
     };
+    if let RuntimeError::Refused(refusal) = &failure.error {
+        result.status = Some(refusal.kind.into());
+        result.refused = Some(refusal.as_ref().into());
+    }
     if let RuntimeError::Place(PlaceError::Failed(refused)) = &failure.error {
         match refused.kind {
             FailureKind::Workdir => result.exit_code = 126,

@@ -1,8 +1,10 @@
 //! What each word does.
 
+mod approvals;
 mod attach;
 mod audit;
 mod call;
+mod check;
 mod config;
 mod doctor;
 mod events;
@@ -21,6 +23,7 @@ use exoshell_runtime::{EventKind, Interrupt, Runtime, RuntimeError, SchemaFormat
 
 use crate::args::{Cli, Command, Format, PlaceArgs};
 use crate::output;
+use crate::prompt::TerminalApprover;
 
 /// Reads the command line, does it, and returns the exit code.
 pub(crate) fn main() -> ExitCode {
@@ -61,6 +64,8 @@ async fn dispatch(command: Command) -> u8 {
         Command::Attach { id } => attach::run(&id).await,
         Command::Events(args) => events::run(args).await,
         Command::Places(command) => places::run(command).await,
+        Command::Check(args) => check::run(&args),
+        Command::Approvals(command) => approvals::run(command).await,
         Command::Audit(command) => audit::run(command),
         Command::Doctor(args) => doctor::run(args).await,
         Command::Config(command) => config::run(&command),
@@ -101,7 +106,10 @@ pub(crate) fn load(place: &PlaceArgs) -> Result<Runtime, RuntimeError> {
     };
     let overrides = place_args::overrides(place, configured)?;
     let config = Resolved::load(&environment, overrides)?;
-    let runtime = Runtime::new(config, environment).owned_by_tasks();
+    let mut runtime = Runtime::new(config, environment).owned_by_tasks();
+    if let Some(approver) = TerminalApprover::if_person() {
+        runtime = runtime.with_approver(approver);
+    }
     if std::io::stderr().is_terminal() {
         show_progress(&runtime);
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use exoshell_runtime::{
-    OutputStream, ProcessView, RunEnd, RunRequest, Runtime, RuntimeError, StartRequest,
-    TerminalRequest, describe_process,
+    EventKind, Events, OutputStream, ProcessView, RunEnd, RunRequest, Runtime, RuntimeError,
+    StartRequest, TerminalRequest, describe_process,
 };
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::mpsc;
@@ -68,7 +68,7 @@ async fn try_run(args: &RunArgs) -> Result<u8, RuntimeError> {
         request = request.on_terminal(terminal.size());
     }
     if args.stdin || terminal.as_ref().is_some_and(RawTerminal::is_raw) {
-        forward_stdin(request.feed());
+        forward_stdin(runtime.events(), request.feed());
     }
     let end = runtime.run(request, stream).await?;
     drop(terminal);
@@ -96,8 +96,14 @@ pub(super) fn stream(stream: OutputStream, bytes: &[u8]) {
     };
 }
 
-fn forward_stdin(sender: mpsc::Sender<Bytes>) {
+/// Passes stdin on once the command runs: before, an answer to a question may be typed.
+fn forward_stdin(mut events: Events, sender: mpsc::Sender<Bytes>) {
     tokio::spawn(async move {
+        while let Some(event) = events.next().await {
+            if matches!(event.kind, EventKind::CommandStarted { .. }) {
+                break;
+            }
+        }
         let mut stdin = tokio::io::stdin();
         let mut buffer = vec![0_u8; 32 * 1024];
         while let Ok(length) = stdin.read(&mut buffer).await {

@@ -779,7 +779,11 @@ fn bad_words_on_the_command_line_are_errors_that_touch_nothing() {
     let list = world.json(["ps", "--json"]);
     assert_eq!(ids(&list).len(), 2, "{list}");
     // A wait can be broken off by the one who waits.
-    let waiter: Program = world.start(["wait", &plain]);
-    waiter.signal(rustix::process::Signal::INT);
+    let mut waiter: Program = world.start(["wait", &plain]);
+    // Before it listens, a signal that whoever started us ignores is lost.
+    wait_until(Duration::from_secs(60), "the wait goes on", || {
+        waiter.signal(rustix::process::Signal::INT);
+        waiter.has_ended()
+    });
     assert_ne!(waiter.finish().code(), 0);
 }
