@@ -40,6 +40,9 @@ pub(crate) use store::Store;
 pub use store::StoredQuestion;
 pub use watch::ApprovalWatch;
 
+/// What a prompt may take longer than the time it gives a person.
+const PROMPT_SLACK: Duration = Duration::from_secs(10);
+
 /// An attempt that may be made. Its end goes to the audit.
 #[derive(Debug)]
 #[must_use = "the end of the attempt must be written"]
@@ -214,8 +217,13 @@ impl Runtime {
             Some(approver) if !policy.asks_later() || approver.is_callback() => {
                 let approver = std::sync::Arc::clone(approver);
                 let asked = approver.ask(&question);
-                // A callback that fails, and one that never answers, mean no.
-                let answer = tokio::time::timeout(self.inner.config.approval.timeout, asked).await;
+                // A callback that fails, and one that never answers, mean no. A prompt watches the
+                // time itself, and leaves the terminal as it was.
+                let mut limit = self.inner.config.approval.timeout;
+                if !approver.is_callback() {
+                    limit += PROMPT_SLACK;
+                }
+                let answer = tokio::time::timeout(limit, asked).await;
                 let answer = answer.ok().and_then(Result::ok).unwrap_or(Answer::Deny);
                 self.take_answer(&question, finding, answer, approver.name())
             }

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use exoshell_place::{Link, PlaceError};
-use exoshell_wire::{Failure, FailureKind, ProcessStatus, Start, TerminalSize};
+use exoshell_wire::{
+    Act, Action, Failure, FailureKind, ProcessStatus, Start, TerminalSize, WriteInput,
+};
 
 use super::{ProcessRecord, look_again};
-use crate::approvals::{Admitted, Intent};
+use crate::approvals::{Admitted, Input, Intent};
 use crate::audit::{AttemptKind, Ended, Outcome};
 use crate::error::RuntimeError;
 use crate::places::slot::Slot;
@@ -30,6 +32,8 @@ pub struct StartRequest {
     pub(crate) notify: bool,
     pub(crate) watch: Vec<String>,
     pub(crate) check_interval: Option<Duration>,
+    /// All that it will read.
+    pub(crate) input: Option<Bytes>,
 }
 
 impl StartRequest {
@@ -46,6 +50,7 @@ impl StartRequest {
             notify: false,
             watch: Vec::new(),
             check_interval: None,
+            input: None,
         }
     }
 
@@ -135,6 +140,9 @@ impl Runtime {
         };
         let mut intent = Intent::new(kind, &request.task, slot, &request.command);
         intent.env = &request.env;
+        if let Some(bytes) = &request.input {
+            intent.input = Input::Bytes(bytes);
+        }
         self.locate(&mut intent, Some(&request.task), request.workdir.as_deref())
             .await?;
         self.admit(&intent).await
@@ -166,6 +174,9 @@ impl Runtime {
             };
             match started {
                 Ok(status) => {
+                    if let Some(bytes) = request.input.clone() {
+                        feed(&link, &id, bytes).await?;
+                    }
                     let confirmed = true;
                     self.inner.processes.add(&ProcessRecord {
                         confirmed,
@@ -234,4 +245,28 @@ impl Runtime {
         self.inner.processes.add(&record)?;
         Ok(record)
     }
+}
+
+/// Gives a fresh process the stdin it was started with, and ends it. One that does not read it, or
+/// has ended already, needs none.
+async fn feed(link: &Link, id: &str, bytes: Bytes) -> Result<(), PlaceError> {
+    let request = WriteInput {
+        id: id.to_owned(),
+        enter: false,
+        timeout_ms: millis(super::WRITE_LIMIT),
+    };
+    let close = Act {
+        id: id.to_owned(),
+        action: Action::Close,
+    };
+    for failed in [
+        link.write_process(request, bytes).await.err(),
+        link.act(close).await.err(),
+    ] {
+        match failed {
+            None | Some(PlaceError::Failed(_)) => {}
+            Some(lost) => return Err(lost),
+        }
+    }
+    Ok(())
 }

@@ -382,7 +382,6 @@ impl Runtime {
         let began = std::time::Instant::now();
         let interval = background.check_interval;
         let raised = interval.map(|asked| asked.max(MIN_CHECK_INTERVAL));
-        let input = request.stdin.clone();
         let start = StartRequest {
             command: request.command,
             task: request.task.unwrap_or_else(|| DEFAULT_TASK.to_owned()),
@@ -394,21 +393,15 @@ impl Runtime {
             notify: background.notify,
             watch: background.watch,
             check_interval: raised,
+            input: request.stdin.clone(),
         };
         let mut result = match self.start_process(start).await {
-            Ok(status) => {
-                let fed = match input {
-                    Some(bytes) => self.feed_once(&status.id, bytes).await,
-                    None => Ok(()),
-                };
-                TerminalResult {
-                    session_id: Some(status.id),
-                    pid: Some(status.pid),
-                    cwd: Some(status.cwd.display()),
-                    hint: fed.err().map(|error| error.to_string()),
-                    ..TerminalResult::default()
-                }
-            }
+            Ok(status) => TerminalResult {
+                session_id: Some(status.id),
+                pid: Some(status.pid),
+                cwd: Some(status.cwd.display()),
+                ..TerminalResult::default()
+            },
             Err(error) => failed(
                 &RunFailure {
                     error,
@@ -423,14 +416,6 @@ impl Runtime {
         }
         result.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         result
-    }
-
-    /// Gives a fresh process the stdin it was started with, and ends it.
-    async fn feed_once(&self, id: &str, bytes: Bytes) -> Result<(), RuntimeError> {
-        self.write_to_process(id, None, bytes, false).await?;
-        self.act_on_process(id, None, exoshell_wire::Action::Close)
-            .await?;
-        Ok(())
     }
 
     /// Runs the tool `terminal` in the foreground. Dropping the future ends the command.

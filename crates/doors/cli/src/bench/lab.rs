@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use exoshell_runtime::config::{Config, Environment, PlacesConfig, Resolved, env};
+use exoshell_runtime::config::{
+    ApprovalConfig, ApprovalMode, Config, Environment, PlacesConfig, Resolved, env,
+};
 use exoshell_runtime::{GuestReport, Runtime, RuntimeError, TerminalRequest};
 
 use super::Failure;
@@ -64,6 +66,11 @@ impl Lab {
         let path = self.root.join(format!("home{number}"));
         DirBuilder::new().mode(0o700).create(&path)?;
         let config = Config {
+            approval: ApprovalConfig {
+                // The commands are the bench's own.
+                mode: Some(ApprovalMode::Auto),
+                ..ApprovalConfig::default()
+            },
             places: PlacesConfig {
                 // Should we be killed, the guest ends with our pipe.
                 linger: Some(false),

@@ -56,7 +56,10 @@ async fn one(runtime: &Runtime, args: &ShellArgs, command: &str) -> (u8, String)
             .with_interrupt(interrupt);
         let result = runtime.terminal(request).await;
         let shown = written(output::json(&result));
-        let code = u8::try_from(result.exit_code).unwrap_or(output::OWN_FAILURE);
+        let code = match result.error_kind {
+            Some(kind) if result.exit_code < 0 => output::code(kind),
+            _ => u8::try_from(result.exit_code).unwrap_or(output::OWN_FAILURE),
+        };
         (code.max(shown), result.cwd.unwrap_or_default())
     } else {
         let request = RunRequest::new(command)

@@ -12,6 +12,8 @@ mod concurrency;
 #[cfg(test)]
 mod events;
 #[cfg(test)]
+mod guard;
+#[cfg(test)]
 mod guest;
 #[cfg(test)]
 mod hangs;

@@ -11,6 +11,7 @@ pub(crate) fn runtime(world: &World) -> Runtime {
         ("PATH", PATH),
         ("HOME", world.user.to_str().unwrap()),
         ("EXOSHELL_HOME", world.home.to_str().unwrap()),
+        ("EXOSHELL_APPROVAL", "auto"),
     ])
     .in_directory(&world.work);
     let config = Resolved::load(&environment, Config::default()).unwrap();

@@ -80,10 +80,13 @@ fn install_guest(home: &Path) {
 }
 
 /// Tells whether a file of the home outlives its places: settings, locks (whoever removes one may
-/// have two owners of it) and what is known of a remote host.
+/// have two owners of it), what is known of a remote host, and what people decided and did.
 fn is_to_stay(name: &Path) -> bool {
     let kind = name.extension().unwrap_or_default();
     name == Path::new("config.toml")
+        || name == Path::new("config.lock")
+        || name.starts_with("audit")
+        || name.starts_with("approvals")
         || name == Path::new("run/start.lock")
         || kind == "lock" && (name.starts_with("run/ssh") || name.starts_with("docker"))
         || kind == "json" && name.starts_with("run/ssh")
@@ -155,6 +158,8 @@ impl World {
             .env("PATH", PATH)
             .env("HOME", &self.user)
             .env("EXOSHELL_HOME", &self.home)
+            // Nobody is there to be asked; the tests of the guard ask for its default.
+            .env("EXOSHELL_APPROVAL", "auto")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(&self.work);
     }

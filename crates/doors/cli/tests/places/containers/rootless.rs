@@ -55,6 +55,7 @@ impl Home {
                     .map(|(name, value)| (name, value)),
             )
             .env("EXOSHELL_HOME", own.join("home"))
+            .env("EXOSHELL_APPROVAL", "auto")
             .env("TERMINAL_ENV", "podman")
             .env("TERMINAL_DOCKER_IMAGE", image::DEBIAN)
             .current_dir(own);

@@ -86,6 +86,7 @@ fn a_task_may_have_an_image_and_limits_of_its_own() {
         ("PATH", PATH),
         ("HOME", site.user.to_str().unwrap()),
         ("EXOSHELL_HOME", site.home.to_str().unwrap()),
+        ("EXOSHELL_APPROVAL", "auto"),
         ("EXOSHELL_DOCKER_BINARY", program.to_str().unwrap()),
     ])
     .in_directory(&site.work);
