@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, EXOSHELL, Program, World};
+use crate::support::{Answer, EXOSHELL, Program, World, wait_until};
 
 /// A world with the guard as it is by default, and a file that dangerous commands would remove.
 struct Guarded {
@@ -461,7 +461,7 @@ impl<'a> Tmux<'a> {
             "-x",
             "100",
             "-y",
-            "40",
+            "200",
             "bash --norc --noprofile",
         ]);
         tmux
@@ -520,21 +520,24 @@ fn a_person_at_a_terminal_is_asked_and_each_answer_means_what_it_says() {
     let world = &guarded.world;
     let tmux = Tmux::new(world);
     let run = |number: usize, command: &str, answer: Option<&str>| {
+        let command = format!("{command} # {number}");
         tmux.keys(&format!(
-            "clear; {EXOSHELL} run --task t '{command}'; echo done-{number} $?"
+            "{EXOSHELL} run --task t '{command}'; echo done-{number} $?"
         ));
         if let Some(answer) = answer {
-            tmux.line("[o]nce  [s]ession  [a]lways  [d]eny  (60 s, then deny) >");
-            let screen = tmux.screen();
-            assert!(
-                screen.contains("exoshell: this needs your approval"),
-                "{screen}"
-            );
-            assert!(screen.contains(&format!("runs     {command}")), "{screen}");
-            assert!(
-                screen.contains("because  It deletes a whole directory"),
-                "{screen}"
-            );
+            tmux.line(&format!("runs     {command}"));
+            let mut screen = String::new();
+            wait_until(Duration::from_secs(60), "the question is complete", || {
+                screen = tmux.screen();
+                screen.trim_end().ends_with("(60 s, then deny) >")
+            });
+            for part in [
+                "exoshell: this needs your approval",
+                "because  It deletes a whole directory",
+                "[o]nce  [s]ession  [a]lways  [d]eny  (60 s, then deny) >",
+            ] {
+                assert!(screen.contains(part), "{screen}");
+            }
             if answer == "C-c" {
                 tmux.tmux(&["send-keys", "C-c"]);
             } else {
@@ -569,7 +572,7 @@ fn a_person_who_does_not_answer_in_time_has_said_no() {
     assert!(guarded.is_unharmed());
     // What was typed before the question is no answer to it.
     tmux.keys(&format!(
-        "clear; {EXOSHELL} run 'until [ -e typed ]; do sleep 0.05; done'; {EXOSHELL} run \
+        "{EXOSHELL} run 'until [ -e typed ]; do sleep 0.05; done'; {EXOSHELL} run \
          '{DELETE}'; echo over $?"
     ));
     tmux.keys("o");
