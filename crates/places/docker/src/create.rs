@@ -188,7 +188,7 @@ async fn try_create(
     let plan = Plan {
         settings: &place.settings,
         name: &name,
-        labels: &place.labels(guest),
+        labels: &place.labels(&name, guest),
         image,
         abilities: engine.abilities().await?,
         flavour: engine.flavour,
@@ -226,6 +226,16 @@ async fn try_create(
         .map(str::trim)
         .find(|line| !line.is_empty());
     match engine.container(id.unwrap_or(&name)).await? {
+        // Extra arguments can say more than we read in them, such as a file of labels.
+        Some(container) if !container.is_ours(&place.profile()) => {
+            remove(engine, &container).await?;
+            Err(PlaceError::backend(
+                Trouble::BadSetting,
+                "the extra arguments of the docker backend change the container's name or our \
+                 labels, by which it is known",
+                "leave out `--name` and labels that begin with `exoshell`",
+            ))
+        }
         Some(container) => Ok(Ok(Made {
             container,
             notes: planned.notes,
@@ -365,9 +375,10 @@ fn container_name(task: &str) -> Result<String, PlaceError> {
 
 impl DockerPlace {
     /// Returns the labels of a container of ours.
-    pub(crate) fn labels(&self, guest: &str) -> Vec<(String, String)> {
+    pub(crate) fn labels(&self, name: &str, guest: &str) -> Vec<(String, String)> {
         let mut labels = vec![
             (label::PRODUCT.to_owned(), "1".to_owned()),
+            (label::NAME.to_owned(), name.to_owned()),
             (label::TASK.to_owned(), label_value(&self.task)),
             (label::TASK_ID.to_owned(), self.task_id()),
             (label::PROFILE.to_owned(), self.profile()),

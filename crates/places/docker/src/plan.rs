@@ -8,7 +8,8 @@ use exoshell_place::{PlaceError, Trouble};
 use crate::classify::Limit;
 use crate::engine::Flavour;
 use crate::limits::Abilities;
-use crate::records::Image;
+use crate::names::{check_image, identity_in};
+use crate::records::{Image, label};
 use crate::settings::{DockerSettings, HostUser};
 use crate::volumes;
 
@@ -103,10 +104,7 @@ impl Plan<'_> {
             out.all(["--label", &format!("{name}={value}")]);
         }
         let unenforced = out.unenforced.join(".");
-        out.all([
-            "--label",
-            &format!("{}={unenforced}", crate::records::label::UNENFORCED),
-        ]);
+        out.all(["--label", &format!("{}={unenforced}", label::UNENFORCED)]);
         if !self.settings.network {
             out.all(["--network", "none"]);
         }
@@ -128,6 +126,13 @@ impl Plan<'_> {
             Err(PlaceError::backend(Trouble::BadSetting, message, hint))
         };
         check_image(&self.settings.image)?;
+        if let Some(word) = identity_in(&self.settings.extra_args) {
+            return wrong(format!(
+                "the extra argument `{}` is refused: a container of ours is known by its name and \
+                 by the labels that begin with `exoshell`",
+                word.escape_debug()
+            ));
+        }
         if !self.settings.cpu.is_finite() || self.settings.cpu < 0.0 {
             return wrong(format!(
                 "`{}` is no number of processors",
@@ -368,37 +373,6 @@ impl Written {
     fn all<const N: usize>(&mut self, words: [&str; N]) {
         self.arguments.extend(words.into_iter().map(str::to_owned));
     }
-}
-
-/// Refuses an image's name that a client would take for something else.
-pub(crate) fn check_image(name: &str) -> Result<(), PlaceError> {
-    let fine = !name.is_empty()
-        && !name.starts_with('-')
-        && !name.chars().any(|c| c.is_control() || c.is_whitespace());
-    if fine {
-        return Ok(());
-    }
-    Err(PlaceError::backend(
-        Trouble::BadSetting,
-        format!("`{}` is no name of an image", name.escape_debug()),
-        "set the image to something like `debian:12`",
-    ))
-}
-
-/// Refuses a container's name that a client would take for something else.
-pub(crate) fn check_container(name: &str) -> Result<(), PlaceError> {
-    let fine = name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
-    if fine {
-        return Ok(());
-    }
-    Err(PlaceError::backend(
-        Trouble::BadSetting,
-        format!("`{}` is no name of a container", name.escape_debug()),
-        "use a name or id that `docker ps` shows",
-    ))
 }
 
 /// Tells whether a path is a folder or lies below it.

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::names::check_container;
 use crate::settings::ReadOnlyMount;
 
 fn abilities(missing: &[Limit]) -> Abilities {

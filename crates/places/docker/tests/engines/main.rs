@@ -6,6 +6,7 @@
     reason = "helpers of tests fail as tests do"
 )]
 
+mod identity;
 mod support;
 
 use std::os::unix::fs::MetadataExt as _;
