@@ -185,6 +185,7 @@ async fn try_create(
         (_, Some(binary)) => binary.folder_name(),
     };
     let home = std::env::home_dir();
+    let directory = std::env::current_dir().ok();
     let plan = Plan {
         settings: &place.settings,
         name: &name,
@@ -195,6 +196,7 @@ async fn try_create(
         main: &attempt.main,
         refused: &attempt.refused,
         user_home: home.as_deref(),
+        directory: directory.as_deref(),
     };
     let planned = plan.words()?;
     let started = match (&attempt.main, binary) {

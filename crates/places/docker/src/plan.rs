@@ -11,7 +11,7 @@ use crate::limits::Abilities;
 use crate::names::{check_image, identity_in};
 use crate::records::{Image, label};
 use crate::settings::{DockerSettings, HostUser};
-use crate::volumes;
+use crate::volumes::{self, Volume};
 
 /// Where the guest is in a container of ours.
 pub(crate) const GUEST: &str = "/.exoshell/guest";
@@ -68,6 +68,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) refused: &'a BTreeSet<Limit>,
     /// The user's home folder, for `~` in volumes.
     pub(crate) user_home: Option<&'a Path>,
+    /// The folder that relative paths would be meant from.
+    pub(crate) directory: Option<&'a Path>,
 }
 
 /// The words for the client, without `run` or `create` before them.
@@ -112,7 +114,7 @@ impl Plan<'_> {
             out.all(["--rm"]);
         }
         self.identify(&mut out);
-        let workspace = self.mount(&mut out);
+        let workspace = self.mount(&mut out)?;
         let start = self.start_dir(workspace);
         out.all(["--workdir", &start]);
         self.run(&start, &mut out);
@@ -209,7 +211,7 @@ impl Plan<'_> {
     }
 
     /// Adds every mount; tells whether a folder of the user's is at `/workspace`.
-    fn mount(&self, out: &mut Written) -> bool {
+    fn mount(&self, out: &mut Written) -> Result<bool, PlaceError> {
         let settings = self.settings;
         let mut taken = volumes::targets_of(&settings.extra_args);
         for entry in &settings.volumes {
@@ -219,7 +221,7 @@ impl Plan<'_> {
                     volume.target
                 )),
                 Ok(volume) => {
-                    out.all(["--volume", &volume.word]);
+                    self.mount_volume(&volume, out)?;
                     taken.push(volume.target);
                 }
                 Err(note) => out.notes.push(note),
@@ -250,7 +252,40 @@ impl Plan<'_> {
                 &volumes::bind(&file.display().to_string(), GUEST, true),
             ]);
         }
-        workspace
+        Ok(workspace)
+    }
+
+    /// Adds a volume of the user's so that nothing is made on the host for a source that is
+    /// missing there.
+    fn mount_volume(&self, volume: &Volume, out: &mut Written) -> Result<(), PlaceError> {
+        // Docker makes the missing source of a volume, as root, but not that of a mount. It has to
+        // decide itself: its machine can be another one. Podman refuses both.
+        if self.flavour == Flavour::Docker && volume.is_path() {
+            if let Some(mount) = volume.as_mount() {
+                out.all(["--mount", &mount]);
+                return Ok(());
+            }
+            if !Path::new(&volume.source).exists() {
+                return Err(PlaceError::backend(
+                    Trouble::BadSetting,
+                    format!(
+                        "the source of the volume `{}` does not exist",
+                        volume.as_volume()
+                    ),
+                    "make that file or folder first, or correct `docker.volumes`",
+                ));
+            }
+        }
+        let here = self.directory.map(|here| here.join(&volume.source));
+        if !volume.is_path() && here.is_some_and(|here| here.is_dir()) {
+            out.notes.push(format!(
+                "the volume `{}` is one of the engine's, not the folder of that name here; write \
+                 an absolute path to mount the folder",
+                volume.source
+            ));
+        }
+        out.all(["--volume", &volume.as_volume()]);
+        Ok(())
     }
 
     fn mount_read_only(&self, out: &mut Written, taken: &mut Vec<String>) {

@@ -624,3 +624,30 @@ async fn a_persistent_filesystem_outlives_its_container() {
         assert!(folder.join("workspace/note").exists());
     }
 }
+
+async fn a_volume_whose_source_is_missing_is_refused_and_not_made(world: World) {
+    let missing = world.home.path().join("missing");
+    for options in ["", ":ro", ":z"] {
+        let settings = DockerSettings {
+            volumes: vec![format!("{}:/data{options}", missing.display())],
+            ..world.settings(BUSYBOX)
+        };
+        let place = world.place(settings, "t");
+        let error = place.open(&Progress::default()).await.unwrap_err();
+        assert_eq!(error.trouble(), Some(Trouble::BadSetting), "{error}");
+        let said = format!("{error} {:?}", error.hint());
+        assert!(said.contains("missing") && said.contains("first"), "{said}");
+        assert!(!missing.exists(), "nobody asked for a folder");
+        assert_eq!(world.containers(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn docker_makes_no_source_of_a_volume() {
+    a_volume_whose_source_is_missing_is_refused_and_not_made(World::docker()).await;
+}
+
+#[tokio::test]
+async fn podman_makes_no_source_of_a_volume() {
+    a_volume_whose_source_is_missing_is_refused_and_not_made(World::podman()).await;
+}
