@@ -198,12 +198,9 @@ async fn mounted_folders_belong_to_the_host_user_and_read_only_ones_stay() {
     place.destroy().await.unwrap();
 }
 
-#[tokio::test]
-async fn changed_settings_replace_an_idle_container_and_never_a_busy_one() {
-    let world = World::docker();
-    let old = world.place(world.settings(DEBIAN), "t");
-    let link = open(&old).await;
-    let start = Start {
+/// A process that outlives its host.
+fn background() -> Start {
+    Start {
         exec: exoshell_wire::Exec {
             timeout_ms: None,
             ..exec()
@@ -213,8 +210,15 @@ async fn changed_settings_replace_an_idle_container_and_never_a_busy_one() {
         watch: Vec::new(),
         check_interval_ms: None,
         disk_bytes: 0,
-    };
-    let process = link.start(start, "sleep 1000".into()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn changed_settings_replace_an_idle_container_and_never_a_busy_one() {
+    let world = World::docker();
+    let old = world.place(world.settings(DEBIAN), "t");
+    let link = open(&old).await;
+    let process = link.start(background(), "sleep 1000".into()).await.unwrap();
     let changed = DockerSettings {
         network: false,
         ..world.settings(DEBIAN)
@@ -242,6 +246,41 @@ async fn changed_settings_replace_an_idle_container_and_never_a_busy_one() {
             .iter()
             .any(|note| note.contains("replaced") && note.contains("network"))
     );
+    new.destroy().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_starts_while_the_new_image_is_pulled_is_not_ended() {
+    let world = World::docker();
+    // An image that is in the registry alone.
+    let image = format!("{}/exoshell-test/gap", wanted_registry());
+    world.client(&["tag", BUSYBOX, &image]);
+    world.client(&["push", "--quiet", &image]);
+    world.client(&["rmi", &image]);
+    let old = world.place(world.settings(BUSYBOX), "t");
+    drop(open(&old).await);
+    let begin = move || {
+        let old = old.clone();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Runtime::new().unwrap();
+            runtime.block_on(async {
+                let link = link(old.open_existing().await.unwrap().unwrap()).await;
+                link.start(background(), "sleep 1000".into()).await.unwrap();
+            });
+        })
+        .join()
+        .unwrap();
+    };
+    let once = std::sync::Once::new();
+    let progress = Progress::new(move |step| {
+        if step.starts_with("pulling") {
+            once.call_once(&begin);
+        }
+    });
+    let new = world.place(world.settings(&image), "t");
+    let error = new.open(&progress).await.unwrap_err();
+    assert_eq!(error.trouble(), Some(Trouble::OtherSettings), "{error}");
+    world.client(&["rmi", &image]);
     new.destroy().await.unwrap();
 }
 
