@@ -277,6 +277,11 @@ impl Place for DockerPlace {
         Box::pin(self.facts())
     }
 
+    fn take_notes(&self) -> Vec<String> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut known.notes)
+    }
+
     fn sweep(&self) -> PlaceFuture<'_, ()> {
         Box::pin(self.sweep_orphans())
     }

@@ -341,9 +341,10 @@ impl Runtime {
         let interval = background.check_interval;
         let raised = interval.map(|asked| asked.max(MIN_CHECK_INTERVAL));
         let input = request.stdin.clone();
+        let task = request.task.unwrap_or_else(|| DEFAULT_TASK.to_owned());
         let start = StartRequest {
             command: request.command,
-            task: request.task.unwrap_or_else(|| DEFAULT_TASK.to_owned()),
+            task: task.clone(),
             workdir: request.workdir,
             env: request.env,
             timeout: request.timeout.filter(|timeout| !timeout.is_zero()),
@@ -359,11 +360,13 @@ impl Runtime {
                     Some(bytes) => self.feed_once(&status.id, bytes).await,
                     None => Ok(()),
                 };
+                let mut hints = self.take_notes(&task);
+                hints.extend(fed.err().map(|error| error.to_string()));
                 TerminalResult {
                     session_id: Some(status.id),
                     pid: Some(status.pid),
                     cwd: Some(status.cwd.display()),
-                    hint: fed.err().map(|error| error.to_string()),
+                    hint: (!hints.is_empty()).then(|| hints.join("; ")),
                     ..TerminalResult::default()
                 }
             }
