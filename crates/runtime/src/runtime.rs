@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use exoshell_place::{Link, PlaceError, Progress};
 use exoshell_wire::{OpenSession, RawBytes, SessionSpec};
 
-use crate::config::{self, Environment, Resolved};
+use crate::config::{self, Environment, Resolved, Source};
 use crate::error::RuntimeError;
 use crate::event::{Event, EventHub, EventKind, Events};
 use crate::places::environment::place_environment;
@@ -274,8 +274,12 @@ impl Runtime {
         let mut notes = facts.notes;
         // They are kept from here on.
         slot.place.take_notes();
-        if !facts.unenforced.is_empty() && facts.unenforced != record.unenforced {
-            notes.push(format!("unenforced here: {}", facts.unenforced.join(", ")));
+        let unasked = !self.asked_for_disk_limit(&record.task);
+        let worth = |limit: &&str| !(unasked && *limit == "disk");
+        let unenforced = facts.unenforced.iter().map(String::as_str);
+        let unenforced: Vec<&str> = unenforced.filter(worth).collect();
+        if !unenforced.is_empty() && facts.unenforced != record.unenforced {
+            notes.push(format!("unenforced here: {}", unenforced.join(", ")));
         }
         let known = |record: &mut Record| {
             record.id = facts.id;
@@ -286,6 +290,13 @@ impl Runtime {
             record.keep_notes(notes);
         };
         self.inner.records.update(&record.task, &slot.label, known)
+    }
+
+    /// Tells whether somebody set a limit of a container's disk. Few engines can hold one, so that
+    /// our own is no news for those who never asked; listings name it all the same.
+    fn asked_for_disk_limit(&self, task: &str) -> bool {
+        let source = self.inner.config.source("container.disk_mb");
+        self.overrides(task).disk_mb.is_some() || *source != Source::Default
     }
 
     pub(crate) fn record(&self, slot: &Slot, task: &str) -> Result<(Record, bool), RuntimeError> {

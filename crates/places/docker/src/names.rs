@@ -4,6 +4,28 @@ use exoshell_place::{PlaceError, Trouble};
 
 use crate::records::label;
 
+/// Finds the user that extra words run everything as. The last one counts, as for the client.
+pub(crate) fn user_in(words: &[String]) -> Option<&str> {
+    let mut found = None;
+    let mut previous = "";
+    for word in words {
+        let value = match word.split_once('=') {
+            Some(("--user" | "-u", value)) => Some(value),
+            _ if matches!(previous, "--user" | "-u") => Some(word.as_str()),
+            _ => word.strip_prefix("-u").filter(|value| !value.is_empty()),
+        };
+        found = value.or(found);
+        previous = word;
+    }
+    found
+}
+
+/// Tells whether a user, as engines write it, is root.
+pub(crate) fn is_root(user: &str) -> bool {
+    let name = user.split(':').next().unwrap_or_default();
+    matches!(name, "" | "0" | "root")
+}
+
 /// Finds the extra word that would change what a container of ours is known by.
 pub(crate) fn identity_in(words: &[String]) -> Option<&str> {
     let ours = |label: &str| {

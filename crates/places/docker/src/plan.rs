@@ -8,7 +8,7 @@ use exoshell_place::{PlaceError, Trouble};
 use crate::classify::Limit;
 use crate::engine::Flavour;
 use crate::limits::Abilities;
-use crate::names::{check_image, identity_in};
+use crate::names::{check_image, identity_in, is_root, user_in};
 use crate::records::{Image, label};
 use crate::settings::{DockerSettings, HostUser};
 use crate::volumes::{self, Volume};
@@ -80,6 +80,8 @@ pub(crate) struct Written {
     pub(crate) unenforced: Vec<&'static str>,
     /// What was left out, and why.
     pub(crate) notes: Vec<String>,
+    /// Folders in memory that must be open to everybody before the start.
+    pub(crate) open: Vec<&'static str>,
 }
 
 impl Plan<'_> {
@@ -90,6 +92,7 @@ impl Plan<'_> {
             arguments: Vec::new(),
             unenforced: Vec::new(),
             notes: Vec::new(),
+            open: Vec::new(),
         };
         // Our own process is the main one, so the image's ways to check and stop its own are out.
         out.all([
@@ -332,10 +335,16 @@ impl Plan<'_> {
             };
             out.all(["--tmpfs", &format!("{target}:{options}{owner}")]);
             taken.push((*target).to_owned());
+            if *target == "/workspace" && self.must_open() {
+                out.open.push(target);
+            }
         }
         if !root {
             let options = "rw,noexec,nosuid,nodev,size=256m,mode=1777";
             out.all(["--tmpfs", &format!("/.exoshell/user:{options}")]);
+            if self.must_open() {
+                out.open.push("/.exoshell/user");
+            }
         }
     }
 
@@ -343,18 +352,27 @@ impl Plan<'_> {
     /// enough: some runtimes keep that of a folder in the image.
     fn owner(&self) -> String {
         match self.settings.run_as {
-            Some(HostUser { uid, gid }) if !self.abilities.rootless => {
+            Some(HostUser { uid, gid }) if !self.abilities.rootless && !self.has_other_user() => {
                 format!(",uid={uid},gid={gid}")
             }
             _ => String::new(),
         }
     }
 
+    /// Tells whether what is in memory is closed to the user unless the folder beneath is open:
+    /// runtimes give a mount the mode of that folder, and leave one for root when it is missing.
+    /// Nobody outside knows the number of such a user.
+    fn must_open(&self) -> bool {
+        !self.is_root() && self.owner().is_empty()
+    }
+
     fn is_root(&self) -> bool {
-        match self.settings.run_as {
-            Some(user) => user.uid == 0,
-            None => self.image.runs_as_root(),
-        }
+        runs_as_root(self.settings, self.image)
+    }
+
+    /// Tells whether extra arguments choose the user, over everything else.
+    fn has_other_user(&self) -> bool {
+        user_in(&self.settings.extra_args).is_some()
     }
 
     /// Chooses where sessions start.
@@ -364,8 +382,8 @@ impl Plan<'_> {
             "/workspace".to_owned()
         } else if image.starts_with('/') && volumes::normal(image) != "/" {
             image.to_owned()
-        } else if self.settings.run_as.is_none() && !self.image.runs_as_root() {
-            // The image's user may not enter root's home.
+        } else if !self.is_root() && (self.settings.run_as.is_none() || self.has_other_user()) {
+            // Such a user may not enter root's home.
             "/workspace".to_owned()
         } else {
             "/root".to_owned()
@@ -407,6 +425,15 @@ impl Plan<'_> {
 impl Written {
     fn all<const N: usize>(&mut self, words: [&str; N]) {
         self.arguments.extend(words.into_iter().map(str::to_owned));
+    }
+}
+
+/// Tells whether everything runs as root in a container.
+pub(crate) fn runs_as_root(settings: &DockerSettings, image: &Image) -> bool {
+    match (user_in(&settings.extra_args), settings.run_as) {
+        (Some(user), _) => is_root(user),
+        (None, Some(user)) => user.uid == 0,
+        (None, None) => image.runs_as_root(),
     }
 }
 

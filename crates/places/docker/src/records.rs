@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::names;
+
 /// The labels we put on containers.
 pub(crate) mod label {
     /// Marks every container of ours.
@@ -139,8 +141,7 @@ impl Image {
 
     /// Tells whether its programs run as root unless told otherwise.
     pub(crate) fn runs_as_root(&self) -> bool {
-        let user = self.user.split(':').next().unwrap_or_default();
-        matches!(user, "" | "0" | "root")
+        names::is_root(&self.user)
     }
 }
 

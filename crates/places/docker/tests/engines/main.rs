@@ -690,3 +690,39 @@ async fn docker_makes_no_source_of_a_volume() {
 async fn podman_makes_no_source_of_a_volume() {
     a_volume_whose_source_is_missing_is_refused_and_not_made(World::podman()).await;
 }
+
+async fn another_user_in_the_extra_arguments_has_a_place_to_work(world: World) {
+    for (number, user) in ["nobody", "4321:4321"].into_iter().enumerate() {
+        for persistent in [None, Some(world.home.path().join(format!("kept{number}")))] {
+            let kept = persistent.is_some();
+            let settings = DockerSettings {
+                extra_args: vec!["--user".to_owned(), user.to_owned()],
+                persistent,
+                ..world.settings(DEBIAN)
+            };
+            let place = world.place(settings, &format!("{user} {kept}"));
+            let inside = open(&place).await;
+            let said = run(&inside, "id -u; pwd; touch here && echo writes").await;
+            let lines: Vec<&str> = said.lines().collect();
+            assert_ne!(lines[0], "0", "{said}");
+            assert_eq!(lines[1..], ["/workspace", "writes"], "{user} {kept}");
+            // The next start mounts everything anew.
+            let id = place.inspect().await.unwrap().id.unwrap();
+            world.client(&["stop", "--time", "5", &id]);
+            let again = open(&place).await;
+            assert_eq!(run(&again, "touch there && echo writes").await, "writes");
+            assert_eq!(place.inspect().await.unwrap().id, Some(id));
+            place.destroy().await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn on_docker_another_user_has_a_place_to_work() {
+    another_user_in_the_extra_arguments_has_a_place_to_work(World::docker()).await;
+}
+
+#[tokio::test]
+async fn on_podman_another_user_has_a_place_to_work() {
+    another_user_in_the_extra_arguments_has_a_place_to_work(World::podman()).await;
+}
