@@ -98,6 +98,8 @@ pub struct Life {
 pub struct Facts {
     /// What the backend calls it: a container's id, `user@host:port`.
     pub id: Option<String>,
+    /// The program behind the backend where there are several: `docker`, `podman`.
+    pub engine: Option<String>,
     /// The image it was made from.
     pub image: Option<String>,
     /// What it is doing: `running`, `exited`, …

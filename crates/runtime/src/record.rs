@@ -62,6 +62,9 @@ pub(crate) struct Record {
     /// What the backend calls it.
     #[serde(default)]
     pub(crate) id: Option<String>,
+    /// The engine behind the backend, where there are several.
+    #[serde(default)]
+    pub(crate) engine: Option<String>,
     /// The image it was made from.
     #[serde(default)]
     pub(crate) image: Option<String>,

@@ -9,6 +9,7 @@ fn record(task: &str) -> Record {
         backend: "local".to_owned(),
         place: super::PlaceSpec::Local,
         id: None,
+        engine: None,
         image: None,
         unenforced: Vec::new(),
         created: now(),

@@ -283,6 +283,7 @@ impl Runtime {
         }
         let known = |record: &mut Record| {
             record.id = facts.id;
+            record.engine = facts.engine;
             record.image = facts.image;
             record.unenforced = facts.unenforced;
             record.place = slot.spec.clone();
@@ -313,6 +314,7 @@ impl Runtime {
                 backend: slot.place.backend().to_owned(),
                 place: slot.spec.clone(),
                 id: None,
+                engine: None,
                 image: None,
                 unenforced: Vec::new(),
                 created: now(),

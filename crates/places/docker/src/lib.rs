@@ -16,6 +16,7 @@ mod client;
 mod create;
 mod engine;
 mod limits;
+mod mounts;
 mod names;
 mod orphans;
 mod own;

@@ -177,15 +177,18 @@ impl DockerPlace {
     async fn facts(&self) -> Result<Facts, PlaceError> {
         let engine = engine::find(&self.settings).await?;
         let notes = self.notes();
+        let name = Some(engine.flavour.as_str().to_owned());
         Ok(match self.find(&engine).await? {
             Some(container) => Facts {
                 id: Some(container.short_id().to_owned()),
+                engine: name,
                 image: Some(container.image.clone()),
                 state: Some(container.state.clone()),
                 unenforced: container.unenforced(),
                 notes,
             },
             None => Facts {
+                engine: name,
                 image: (self.settings.container.is_none()).then(|| self.settings.image.clone()),
                 notes,
                 ..Facts::default()

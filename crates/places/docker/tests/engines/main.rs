@@ -726,3 +726,24 @@ async fn on_docker_another_user_has_a_place_to_work() {
 async fn on_podman_another_user_has_a_place_to_work() {
     another_user_in_the_extra_arguments_has_a_place_to_work(World::podman()).await;
 }
+
+async fn a_container_whose_guest_folder_is_removed_is_found_again(world: World) {
+    let place = world.place(world.settings(BUSYBOX), "t");
+    let inside = open(&place).await;
+    run(&inside, "echo kept > /var/kept; rm -rf /.exoshell/run").await;
+    let next = world.place(world.settings(BUSYBOX), "t");
+    let again = open(&next).await;
+    assert_eq!(again.hello().incarnation, inside.hello().incarnation);
+    assert_eq!(run(&again, "cat /var/kept").await, "kept");
+    place.destroy().await.unwrap();
+}
+
+#[tokio::test]
+async fn docker_containers_whose_guest_folder_is_removed_are_found_again() {
+    a_container_whose_guest_folder_is_removed_is_found_again(World::docker()).await;
+}
+
+#[tokio::test]
+async fn podman_containers_whose_guest_folder_is_removed_are_found_again() {
+    a_container_whose_guest_folder_is_removed_is_found_again(World::podman()).await;
+}
