@@ -22,6 +22,25 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
+    /// Serves the folder again after somebody removed the socket, or all of it.
+    pub(crate) fn serve_again(&mut self) -> io::Result<UnixListener> {
+        private_folder().create(&self.dir)?;
+        enter(&self.dir)?;
+        let same = rustix::fs::fstat(&self.lock)?;
+        let ours = rustix::fs::lstat(LOCK)
+            .is_ok_and(|found| (found.st_dev, found.st_ino) == (same.st_dev, same.st_ino));
+        if !ours {
+            self.lock = lock()?.ok_or_else(|| io::Error::other("another guest serves it now"))?;
+        }
+        listen(&self.dir)
+    }
+
+    /// Returns what tells the socket in the folder from any other.
+    pub(crate) fn socket_id(&self) -> Option<(u64, u64)> {
+        let stat = rustix::fs::lstat(self.dir.join(SOCKET)).ok()?;
+        Some((stat.st_dev, stat.st_ino))
+    }
+
     /// Gives the folder up. The lock's file stays: a name that is removed could be locked twice.
     pub(crate) fn leave(self) {
         let _ = fs::remove_file(SOCKET);
@@ -54,14 +73,25 @@ pub(crate) fn claim_first(dirs: &[PathBuf]) -> io::Result<Claim> {
 }
 
 fn claim(dir: &Path) -> io::Result<Claim> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true).mode(0o700);
-    builder.create(dir)?;
+    private_folder().create(dir)?;
     enter(dir)?;
     let Some(lock) = lock()? else {
         return Ok(Claim::Served(dir.to_owned()));
     };
-    builder.create(dir.join("spill"))?;
+    let socket = listen(dir)?;
+    let dir = dir.to_owned();
+    Ok(Claim::Ours(Folder { dir, lock }, socket))
+}
+
+fn private_folder() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder
+}
+
+/// Makes the socket of the folder that was entered.
+fn listen(dir: &Path) -> io::Result<UnixListener> {
+    private_folder().create(dir.join("spill"))?;
     // The lock is ours, so a socket that is there belongs to a guest that died.
     match fs::remove_file(SOCKET) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -69,8 +99,7 @@ fn claim(dir: &Path) -> io::Result<Claim> {
     }
     let socket = UnixListener::bind(SOCKET)?;
     socket.set_nonblocking(true)?;
-    let dir = dir.to_owned();
-    Ok(Claim::Ours(Folder { dir, lock }, socket))
+    Ok(socket)
 }
 
 /// Enters a folder that is private to this user.

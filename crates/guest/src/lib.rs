@@ -31,6 +31,7 @@ mod shell;
 mod spill;
 mod terminal;
 mod tree;
+mod watch;
 
 use std::ffi::OsString;
 use std::time::Duration;

@@ -13,6 +13,7 @@ use tokio::net::{UnixListener, UnixStream};
 use crate::connection;
 use crate::folder::{Claim, Folder, claim_first};
 use crate::guest::{Guest, Limits};
+use crate::watch::Watch;
 
 /// How long TERM may take when the guest is told to stop by a signal.
 const STOP_GRACE_MS: u64 = 2000;
@@ -20,6 +21,9 @@ const STOP_GRACE_MS: u64 = 2000;
 /// How long a daemon that was told to stop may take: the grace, the limit for what ignores KILL,
 /// and a little.
 const STOP_LIMIT: Duration = Duration::from_secs(9);
+
+/// How long to wait before the socket is made again after a failure, such as a full disk.
+const AGAIN_PAUSE: Duration = Duration::from_secs(1);
 
 /// What a daemon is started with.
 #[derive(Debug, Clone)]
@@ -102,9 +106,9 @@ struct Parts {
 }
 
 /// Serves a folder until nothing is left to guard, or until it is told to stop.
-fn daemon(settings: &Settings, folder: Folder, parts: Parts) -> io::Result<()> {
+fn daemon(settings: &Settings, mut folder: Folder, parts: Parts) -> io::Result<()> {
     let spawner = prepare().inspect_err(|error| complain(&parts.ready, error));
-    let result = spawner.and_then(|spawner| run(settings, &folder, spawner, parts));
+    let result = spawner.and_then(|spawner| run(settings, &mut folder, spawner, parts));
     folder.leave();
     result
 }
@@ -141,7 +145,7 @@ fn silence() -> io::Result<()> {
     Ok(())
 }
 
-fn run(settings: &Settings, folder: &Folder, spawner: Spawner, parts: Parts) -> io::Result<()> {
+fn run(settings: &Settings, folder: &mut Folder, spawner: Spawner, parts: Parts) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -157,8 +161,14 @@ fn run(settings: &Settings, folder: &Folder, spawner: Spawner, parts: Parts) -> 
         // It ends before the connections do: a host that sees its own end finds nobody listening.
         let listener = UnixListener::from_std(parts.socket)?;
         drop(parts.ready);
+        // Elsewhere a host that finds no socket starts another guest, and a folder that was
+        // removed with its home has to stay away.
+        let watch = match parts.stop {
+            Some(_) => Watch::new(folder).ok(),
+            None => None,
+        };
         tokio::select! {
-            () = accept_all(&guest, &listener) => {}
+            () = accept_all(&guest, listener, folder, watch) => {}
             () = guest.keep_house() => {}
             () = stopped(&guest, parts.stop) => {}
             // Without a spawner nothing can be started or ended any more. The supervisors see
@@ -180,9 +190,33 @@ async fn stopped(guest: &Guest, stop: Option<OwnedFd>) {
     guest.shut_down(STOP_GRACE_MS).await;
 }
 
-async fn accept_all(guest: &Arc<Guest>, listener: &UnixListener) {
+/// Takes connections, and serves the folder again when its socket is gone.
+async fn accept_all(
+    guest: &Arc<Guest>,
+    mut listener: UnixListener,
+    folder: &mut Folder,
+    mut watch: Option<Watch>,
+) {
     loop {
-        match listener.accept().await {
+        let gone = async {
+            match &watch {
+                Some(watch) => watch.gone(folder).await,
+                None => std::future::pending().await,
+            }
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            seen = gone => {
+                // What cannot be watched is left as it is.
+                watch = None;
+                if seen.is_ok() {
+                    listener = listen_again(folder).await;
+                    watch = Watch::new(folder).ok();
+                }
+                continue;
+            }
+        };
+        match accepted {
             Ok((socket, _)) if is_own(&socket) => {
                 tokio::spawn(connection::serve(Arc::clone(guest), socket));
             }
@@ -190,6 +224,16 @@ async fn accept_all(guest: &Arc<Guest>, listener: &UnixListener) {
             // Out of descriptors, most likely: wait for some to come back.
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
+    }
+}
+
+/// Makes the socket again, whatever it takes: without one no host ever comes back.
+async fn listen_again(folder: &mut Folder) -> UnixListener {
+    loop {
+        if let Ok(listener) = folder.serve_again().and_then(UnixListener::from_std) {
+            return listener;
+        }
+        tokio::time::sleep(AGAIN_PAUSE).await;
     }
 }
 

@@ -60,6 +60,12 @@ pub trait Place: std::fmt::Debug + Send + Sync {
     /// enforced. Known facts only; it may ask the backend, but makes nothing.
     fn inspect(&self) -> PlaceFuture<'_, Facts>;
 
+    /// Takes what happened to the place on the way and the caller should know, one sentence each,
+    /// such as a container that was replaced. Whoever takes it has to tell it.
+    fn take_notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Removes what places that are gone left behind; living ones are left alone.
     fn sweep(&self) -> PlaceFuture<'_, ()>;
 
@@ -92,6 +98,8 @@ pub struct Life {
 pub struct Facts {
     /// What the backend calls it: a container's id, `user@host:port`.
     pub id: Option<String>,
+    /// The program behind the backend where there are several: `docker`, `podman`.
+    pub engine: Option<String>,
     /// The image it was made from.
     pub image: Option<String>,
     /// What it is doing: `running`, `exited`, …

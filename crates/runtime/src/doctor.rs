@@ -13,6 +13,9 @@ use crate::runtime::{DEFAULT_TASK, Runtime};
 pub struct BackendReport {
     /// Its name.
     pub backend: &'static str,
+    /// The engine behind it that answered, where there are several: `docker`, `podman`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// Whether tasks use it as things are configured.
     pub wanted: bool,
     /// Whether a place could be had.
@@ -79,11 +82,21 @@ impl Runtime {
         let overrides = TaskOverrides::default();
         let chosen = PlaceSpec::choose(&config, &overrides, DEFAULT_TASK, directory);
         let built = chosen.and_then(|spec| Ok(spec.build(&config, DEFAULT_TASK)?));
+        let mut engine = None;
         let checks = match built {
-            Ok(place) => place.check().await.unwrap_or_else(|error| {
-                let remedy = error.hint().unwrap_or_default();
-                vec![Check::broken("backend", error.to_string(), remedy)]
-            }),
+            Ok(place) => match place.check().await {
+                Ok(checks) => {
+                    if matches!(backend, Backend::Docker | Backend::Podman) {
+                        let facts = place.inspect().await;
+                        engine = facts.ok().and_then(|facts| facts.engine);
+                    }
+                    checks
+                }
+                Err(error) => {
+                    let remedy = error.hint().unwrap_or_default();
+                    vec![Check::broken("backend", error.to_string(), remedy)]
+                }
+            },
             Err(error) => {
                 let remedy = error.hint().unwrap_or_default();
                 vec![Check::broken("configuration", error.to_string(), remedy)]
@@ -91,6 +104,7 @@ impl Runtime {
         };
         BackendReport {
             backend: backend.as_str(),
+            engine,
             wanted,
             works: checks
                 .iter()

@@ -45,6 +45,9 @@ pub struct TaskOverrides {
     pub network: Option<bool>,
 }
 
+/// How many notes wait for a caller at most.
+const MAX_NOTES: usize = 32;
+
 /// The file of one task's place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
@@ -59,6 +62,9 @@ pub(crate) struct Record {
     /// What the backend calls it.
     #[serde(default)]
     pub(crate) id: Option<String>,
+    /// The engine behind the backend, where there are several.
+    #[serde(default)]
+    pub(crate) engine: Option<String>,
     /// The image it was made from.
     #[serde(default)]
     pub(crate) image: Option<String>,
@@ -77,6 +83,10 @@ pub(crate) struct Record {
     /// The guest of the place whose name, image and limits are told here.
     #[serde(default)]
     pub(crate) described: Option<String>,
+    /// What happened to the place and no caller was told yet: a note waits for the first call that
+    /// succeeds, perhaps one of another program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) untold: Vec<String>,
 }
 
 fn local() -> String {
@@ -84,6 +94,15 @@ fn local() -> String {
 }
 
 impl Record {
+    /// Keeps notes until a caller can be told.
+    pub(crate) fn keep_notes(&mut self, notes: Vec<String>) {
+        for note in notes {
+            if !self.untold.contains(&note) && self.untold.len() < MAX_NOTES {
+                self.untold.push(note);
+            }
+        }
+    }
+
     /// Returns the directory as a path of this machine.
     pub(crate) fn directory(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.directory.0))
@@ -166,6 +185,20 @@ impl Records {
         let record = make()?;
         state_file::write(&path, &record)?;
         Ok((record, true))
+    }
+
+    /// Takes the notes that nobody was told yet.
+    pub(crate) fn take_notes(&self, task: &str, label: &str) -> Vec<String> {
+        let mut notes = Vec::new();
+        let waiting = state_file::read::<Record>(&self.path(task, label))
+            .is_some_and(|record| !record.untold.is_empty());
+        if waiting {
+            // A note that cannot be taken is told again, which is better than never.
+            let _ = self.update(task, label, |record| {
+                notes = std::mem::take(&mut record.untold);
+            });
+        }
+        notes
     }
 
     /// Changes a record that exists.

@@ -9,6 +9,7 @@ fn record(task: &str) -> Record {
         backend: "local".to_owned(),
         place: super::PlaceSpec::Local,
         id: None,
+        engine: None,
         image: None,
         unenforced: Vec::new(),
         created: now(),
@@ -16,7 +17,25 @@ fn record(task: &str) -> Record {
         own_directory: false,
         incarnation: None,
         described: None,
+        untold: Vec::new(),
     }
+}
+
+#[test]
+fn a_note_waits_for_the_first_who_takes_it() {
+    let home = tempfile::tempdir().unwrap();
+    let records = Records::new(home.path());
+    let make = || Ok(record("t"));
+    records.get_or_create("t", "local", make).unwrap();
+    let note = || vec!["replaced".to_owned()];
+    for _ in 0..2 {
+        let keep = |record: &mut Record| record.keep_notes(note());
+        records.update("t", "local", keep).unwrap();
+    }
+    let later = Records::new(home.path());
+    assert_eq!(later.take_notes("t", "local"), note());
+    assert_eq!(later.take_notes("t", "local"), Vec::<String>::new());
+    assert_eq!(later.take_notes("nobody", "local"), Vec::<String>::new());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use exoshell_wire::{OpenSession, RawBytes, SessionSpec};
 
 use crate::approvals::{Approver, Policy, Store};
 use crate::audit::{Audit, Limits};
-use crate::config::{self, Environment, Resolved};
+use crate::config::{self, Environment, Resolved, Source};
 use crate::error::RuntimeError;
 use crate::event::{Event, EventHub, EventKind, Events};
 use crate::places::environment::place_environment;
@@ -265,9 +265,38 @@ impl Runtime {
 
     /// Returns the way into a task's place, making the place if it is not there.
     pub(crate) async fn enter(&self, slot: &Slot, task: &str) -> Result<Access, RuntimeError> {
-        let access = slot.enter(&self.progress(task)).await?;
+        let access = slot.enter(&self.progress(task)).await.inspect_err(|_| {
+            // What happened on the way stays true: the next call that gets there tells it. Where
+            // it cannot be kept, the failure itself is what counts.
+            let _ = self.keep_notes(slot, task, slot.place.take_notes());
+        })?;
         self.sweep_later(slot);
         Ok(access)
+    }
+
+    /// Keeps notes about a task's place for the next call that succeeds.
+    pub(crate) fn keep_notes(
+        &self,
+        slot: &Slot,
+        task: &str,
+        notes: Vec<String>,
+    ) -> Result<(), RuntimeError> {
+        if notes.is_empty() {
+            return Ok(());
+        }
+        self.inner
+            .records
+            .update(task, &slot.label, |record| record.keep_notes(notes))
+    }
+
+    /// Takes what happened to a task's place and nobody was told yet, one sentence each: settings
+    /// that were skipped, a container that was replaced. A call that runs a command to its end
+    /// tells it by itself; whoever starts processes may ask here.
+    pub fn take_notes(&self, task: &str) -> Vec<String> {
+        self.slot(task).map_or_else(
+            |_error| Vec::new(),
+            |slot| self.inner.records.take_notes(task, &slot.label),
+        )
     }
 
     /// Returns the guest of a task's place, making the place if it is not there.
@@ -290,8 +319,8 @@ impl Runtime {
     ) -> Result<Opened, RuntimeError> {
         let (record, new_place) = self.record(slot, task)?;
         let incarnation = &link.hello().incarnation;
-        let mut notes = self.describe_place(slot, &record, incarnation).await?;
-        notes.extend(self.bring_files(slot, link, task).await?);
+        self.describe_place(slot, &record, incarnation).await?;
+        let mut notes = self.bring_files(slot, link, task).await?;
         let request = OpenSession {
             key: session_key(task),
             spec: self.session_spec(slot, task, &record, &mut notes),
@@ -311,35 +340,47 @@ impl Runtime {
         Ok(Opened { state_lost, notes })
     }
 
-    /// Keeps what a task's place is called, and returns what its caller should know. Asked again
-    /// only for another guest: then the place was made anew, or replaced by one with other settings.
+    /// Keeps what a task's place is called, and what its caller should know. Asked again only for
+    /// another guest: then the place was made anew, or replaced by one with other settings.
     pub(crate) async fn describe_place(
         &self,
         slot: &Slot,
         record: &Record,
         incarnation: &str,
-    ) -> Result<Vec<String>, RuntimeError> {
+    ) -> Result<(), RuntimeError> {
         if slot.spec.is_local() || record.described.as_deref() == Some(incarnation) {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let Ok(facts) = slot.place.inspect().await else {
-            return Ok(Vec::new());
+            return Ok(());
         };
         let mut notes = facts.notes;
-        if !facts.unenforced.is_empty() && facts.unenforced != record.unenforced {
-            notes.push(format!("unenforced here: {}", facts.unenforced.join(", ")));
+        // They are kept from here on.
+        slot.place.take_notes();
+        let unasked = !self.asked_for_disk_limit(&record.task);
+        let worth = |limit: &&str| !(unasked && *limit == "disk");
+        let unenforced = facts.unenforced.iter().map(String::as_str);
+        let unenforced: Vec<&str> = unenforced.filter(worth).collect();
+        if !unenforced.is_empty() && facts.unenforced != record.unenforced {
+            notes.push(format!("unenforced here: {}", unenforced.join(", ")));
         }
         let known = |record: &mut Record| {
             record.id = facts.id;
+            record.engine = facts.engine;
             record.image = facts.image;
             record.unenforced = facts.unenforced;
             record.place = slot.spec.clone();
             record.described = Some(incarnation.to_owned());
+            record.keep_notes(notes);
         };
-        self.inner
-            .records
-            .update(&record.task, &slot.label, known)?;
-        Ok(notes)
+        self.inner.records.update(&record.task, &slot.label, known)
+    }
+
+    /// Tells whether somebody set a limit of a container's disk. Few engines can hold one, so that
+    /// our own is no news for those who never asked; listings name it all the same.
+    fn asked_for_disk_limit(&self, task: &str) -> bool {
+        let source = self.inner.config.source("container.disk_mb");
+        self.overrides(task).disk_mb.is_some() || *source != Source::Default
     }
 
     pub(crate) fn record(&self, slot: &Slot, task: &str) -> Result<(Record, bool), RuntimeError> {
@@ -356,6 +397,7 @@ impl Runtime {
                 backend: slot.place.backend().to_owned(),
                 place: slot.spec.clone(),
                 id: None,
+                engine: None,
                 image: None,
                 unenforced: Vec::new(),
                 created: now(),
@@ -363,6 +405,7 @@ impl Runtime {
                 own_directory,
                 incarnation: None,
                 described: None,
+                untold: Vec::new(),
             })
         })
     }

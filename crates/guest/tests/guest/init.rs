@@ -91,6 +91,31 @@ async fn it_ends_with_its_daemon() {
     assert_eq!(killed.wait().code(), Some(137));
 }
 
+#[tokio::test]
+async fn a_socket_that_is_removed_comes_back() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("guest");
+    let mut init = init(&dir, &[]);
+    let first = Host::new(&dir).await;
+    let socket = dir.join("guest.sock");
+    for whole in [false, true, true] {
+        if whole {
+            // At once, so that it is not made again while it is being removed.
+            let away = root.path().join("away");
+            std::fs::rename(&dir, &away).unwrap();
+            std::fs::remove_dir_all(&away).unwrap();
+        } else {
+            std::fs::remove_file(&socket).unwrap();
+        }
+        until("the socket is back", || socket.exists()).await;
+        let again = Host::new(&dir).await;
+        assert_eq!(again.hello.incarnation, first.hello.incarnation);
+    }
+    init.signal(Signal::TERM);
+    assert_eq!(init.wait().code(), Some(0));
+    assert!(!socket.exists());
+}
+
 #[test]
 fn an_init_without_a_folder_says_why() {
     let root = tempfile::tempdir().unwrap();

@@ -9,9 +9,9 @@ use crate::archive;
 use crate::classify;
 use crate::client::words;
 use crate::engine::{self, Engine};
+use crate::names::check_container;
 use crate::pipe::{self, Attached, Call, attach};
 use crate::place::DockerPlace;
-use crate::plan::check_container;
 use crate::records::Container;
 
 /// Where the guest may be put, best first: not every folder can be written or allows programs.

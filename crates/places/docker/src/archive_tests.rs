@@ -18,11 +18,14 @@ fn tar_unpacks_what_was_packed() {
         tar.stdin
             .take()
             .unwrap()
-            .write_all(&pack("guest", &program))
+            .write_all(&pack_with(Some(("guest", &program)), &["/open"]))
             .unwrap();
         assert!(tar.wait().unwrap().success());
         let file = folder.path().join(".exoshell/guest");
         assert_eq!(std::fs::read(&file).unwrap(), program);
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o755);
+        let open = folder.path().join("open").metadata().unwrap();
+        assert!(open.is_dir());
+        assert_eq!(open.permissions().mode() & 0o7777, 0o1777);
     }
 }

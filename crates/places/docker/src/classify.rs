@@ -90,6 +90,12 @@ fn meaning(program: &str, text: &str) -> (Trouble, String) {
     if is_about_image(&text) {
         return (Trouble::NoImage, image_hint(program, &text));
     }
+    if says(&["bind source path does not exist", "statfs"]) {
+        return (
+            Trouble::BadSetting,
+            "make the file or folder that is mounted first, or correct `docker.volumes`".to_owned(),
+        );
+    }
     if says(SETTING_WORDS) {
         return (
             Trouble::BadSetting,
@@ -148,9 +154,7 @@ const SETTING_WORDS: &[&str] = &[
     "must be an absolute path",
     "must be set to an absolute path",
     "incorrect volume format",
-    "bind source path does not exist",
     "no such file or directory: mount",
-    "statfs",
     "network not found",
     "unable to find network",
     "range of cpus is from",

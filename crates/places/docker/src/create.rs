@@ -14,7 +14,7 @@ use crate::classify::{self, Limit};
 use crate::client::{Answer, words};
 use crate::engine::{Engine, LIST_LIMIT};
 use crate::place::DockerPlace;
-use crate::plan::{GUEST, Main, Plan};
+use crate::plan::{GUEST, Main, Plan, Written, runs_as_root};
 use crate::pull;
 use crate::records::{Container, Image, label};
 use crate::settings::label_value;
@@ -163,8 +163,8 @@ fn give_to_user(place: &DockerPlace, image: &Image, path: &Path) {
         Some(user) => {
             let _ = std::os::unix::fs::chown(path, Some(user.uid), Some(user.gid));
         }
-        // Nobody knows the number of the image's user; the folder above is ours alone.
-        None if !image.runs_as_root() => {
+        // Nobody knows the number of another user; the folder above is ours alone.
+        None if !runs_as_root(&place.settings, image) => {
             let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o777));
         }
         None => {}
@@ -185,24 +185,28 @@ async fn try_create(
         (_, Some(binary)) => binary.folder_name(),
     };
     let home = std::env::home_dir();
+    let directory = std::env::current_dir().ok();
     let plan = Plan {
         settings: &place.settings,
         name: &name,
-        labels: &place.labels(guest),
+        labels: &place.labels(&name, guest),
         image,
         abilities: engine.abilities().await?,
         flavour: engine.flavour,
         main: &attempt.main,
         refused: &attempt.refused,
         user_home: home.as_deref(),
+        directory: directory.as_deref(),
     };
     let planned = plan.words()?;
-    let started = match (&attempt.main, binary) {
-        (Main::Copied, Some(binary)) => {
-            let program = binary.bytes()?;
-            create_and_copy(engine, &planned.arguments, &program).await
-        }
-        _ => run(engine, &planned.arguments).await,
+    let program = match (&attempt.main, binary) {
+        (Main::Copied, Some(binary)) => Some(binary.bytes()?),
+        _ => None,
+    };
+    let started = if program.is_some() || !planned.open.is_empty() {
+        create_and_copy(engine, &planned, program.as_deref()).await
+    } else {
+        run(engine, &planned.arguments).await
     };
     let answer = match started {
         Ok(answer) => answer,
@@ -226,6 +230,16 @@ async fn try_create(
         .map(str::trim)
         .find(|line| !line.is_empty());
     match engine.container(id.unwrap_or(&name)).await? {
+        // Extra arguments can say more than we read in them, such as a file of labels.
+        Some(container) if !container.is_ours(&place.profile()) => {
+            remove(engine, &container).await?;
+            Err(PlaceError::backend(
+                Trouble::BadSetting,
+                "the extra arguments of the docker backend change the container's name or our \
+                 labels, by which it is known",
+                "leave out `--name` and labels that begin with `exoshell`",
+            ))
+        }
         Some(container) => Ok(Ok(Made {
             container,
             notes: planned.notes,
@@ -243,14 +257,14 @@ async fn run(engine: &Engine, planned: &[String]) -> Result<Answer, PlaceError> 
         .await
 }
 
-/// Makes a container, copies the guest into it, and starts it.
+/// Makes a container, copies the guest and open folders into it, and starts it.
 async fn create_and_copy(
     engine: &Engine,
-    planned: &[String],
-    program: &[u8],
+    planned: &Written,
+    program: Option<&[u8]>,
 ) -> Result<Answer, PlaceError> {
     let mut all = words(["create"]);
-    all.extend(planned.iter().cloned());
+    all.extend(planned.arguments.iter().cloned());
     let created = engine
         .client
         .run("create a container", &all, RUN_LIMIT)
@@ -260,10 +274,11 @@ async fn create_and_copy(
     }
     let id = created.stdout.trim().to_owned();
     let copy = words(["cp", "-", &format!("{id}:/")]);
-    let archive = archive::pack("guest", program);
+    let archive = archive::pack_with(program.map(|program| ("guest", program)), &planned.open);
     let what = "copy the guest into the container";
     let copied = engine.client.feed(what, &copy, archive, RUN_LIMIT).await?;
-    if !copied.ok {
+    // A filesystem that nothing can be written to still makes a container, without open folders.
+    if !copied.ok && program.is_some() {
         return Ok(copied);
     }
     let start = words(["start", &id]);
@@ -365,9 +380,10 @@ fn container_name(task: &str) -> Result<String, PlaceError> {
 
 impl DockerPlace {
     /// Returns the labels of a container of ours.
-    pub(crate) fn labels(&self, guest: &str) -> Vec<(String, String)> {
+    pub(crate) fn labels(&self, name: &str, guest: &str) -> Vec<(String, String)> {
         let mut labels = vec![
             (label::PRODUCT.to_owned(), "1".to_owned()),
+            (label::NAME.to_owned(), name.to_owned()),
             (label::TASK.to_owned(), label_value(&self.task)),
             (label::TASK_ID.to_owned(), self.task_id()),
             (label::PROFILE.to_owned(), self.profile()),

@@ -33,6 +33,16 @@ pub(crate) enum Flavour {
     Podman,
 }
 
+impl Flavour {
+    /// Returns the name people know it by.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Docker => "docker",
+            Self::Podman => "podman",
+        }
+    }
+}
+
 /// An engine that answered.
 #[derive(Debug)]
 pub(crate) struct Engine {

@@ -16,6 +16,8 @@ mod client;
 mod create;
 mod engine;
 mod limits;
+mod mounts;
+mod names;
 mod orphans;
 mod own;
 mod pipe;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::records::{Container, label};
+use crate::records::Container;
 
 /// Tells whether a container is an orphan that may be removed: ours, of this profile, ended, and
 /// longer ago than twice its lifetime. What is not known for sure is left alone.
@@ -17,8 +17,7 @@ pub(crate) fn is_orphan(
         return false;
     }
     let patience = i64::try_from(lifetime.as_secs().saturating_mul(2)).unwrap_or(i64::MAX);
-    container.label(label::PRODUCT) == "1"
-        && container.label(label::PROFILE) == profile
+    container.is_ours(profile)
         && container.state == "exited"
         && container
             .finished

@@ -6,6 +6,7 @@ const LIFETIME: Duration = Duration::from_secs(300);
 fn container(state: &str, finished: Option<i64>, labels: &[(&str, &str)]) -> Container {
     Container {
         id: "1".to_owned(),
+        name: "exoshell-t-1".to_owned(),
         state: state.to_owned(),
         finished,
         labels: labels
@@ -18,9 +19,16 @@ fn container(state: &str, finished: Option<i64>, labels: &[(&str, &str)]) -> Con
 
 #[test]
 fn only_old_ended_containers_of_this_profile_are_orphans() {
-    let ours = [("exoshell", "1"), ("exoshell.profile", "me")];
-    let other = [("exoshell", "1"), ("exoshell.profile", "you")];
-    let foreign = [("exoshell.profile", "me")];
+    let name = ("exoshell.name", "exoshell-t-1");
+    let ours = [("exoshell", "1"), ("exoshell.profile", "me"), name];
+    let other = [("exoshell", "1"), ("exoshell.profile", "you"), name];
+    let foreign = [("exoshell.profile", "me"), name];
+    let nameless = [("exoshell", "1"), ("exoshell.profile", "me")];
+    let committed = [
+        ("exoshell", "1"),
+        ("exoshell.profile", "me"),
+        ("exoshell.name", "exoshell-t-2"),
+    ];
     let long_ago = Some(NOW - 601);
     let cases = [
         ("old and exited", container("exited", long_ago, &ours), true),
@@ -50,6 +58,28 @@ fn only_old_ended_containers_of_this_profile_are_orphans() {
             false,
         ),
         ("foreign", container("exited", long_ago, &foreign), false),
+        (
+            "of an image committed from one of ours",
+            container("exited", long_ago, &committed),
+            false,
+        ),
+        (
+            "without a word about its name",
+            container("exited", long_ago, &nameless),
+            false,
+        ),
+        (
+            "nobody knows its name",
+            Container {
+                name: String::new(),
+                ..container(
+                    "exited",
+                    long_ago,
+                    &[ours[0], ours[1], ("exoshell.name", "")],
+                )
+            },
+            false,
+        ),
         ("no labels", container("exited", long_ago, &[]), false),
         (
             "ended in the future",

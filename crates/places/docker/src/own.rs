@@ -92,6 +92,13 @@ impl DockerPlace {
         progress: &Progress,
     ) -> Result<(), PlaceError> {
         let what = changes.join(", ");
+        // Nothing is given up for an image that cannot be had. A pull can take minutes, so the
+        // container is looked at afterwards.
+        pull::image(engine, &self.settings.image, progress).await?;
+        // The guest is asked right before the stop. Our lock keeps hosts that open the place out,
+        // but not one whose pipe is open already: what it starts in the few milliseconds between
+        // the guest's answer and the engine's signal is ended, and that host is told that its
+        // place is lost.
         if container.is_running() && self.is_busy(engine, container).await? {
             return Err(PlaceError::backend(
                 Trouble::OtherSettings,
@@ -104,8 +111,6 @@ impl DockerPlace {
                  places rm`",
             ));
         }
-        // Nothing is given up for an image that cannot be had.
-        pull::image(engine, &self.settings.image, progress).await?;
         create::remove(engine, container).await?;
         self.note(format!(
             "the container {} was replaced because its settings changed: {what}",
@@ -116,9 +121,15 @@ impl DockerPlace {
 
     /// Asks the guest whether anything runs in a container.
     async fn is_busy(&self, engine: &Engine, container: &Container) -> Result<bool, PlaceError> {
+        if container.label(label::GUEST) == NO_GUEST {
+            // Its commands end with the hosts that run them.
+            return Ok(false);
+        }
         let pipe = match attach(engine, &container.id, own_call()).await? {
             Attached::Pipe(pipe) => *pipe,
-            Attached::Stopped | Attached::Without(_) => return Ok(false),
+            Attached::Stopped => return Ok(false),
+            // Nobody can tell.
+            Attached::Without(_) => return Ok(true),
         };
         let options = LinkOptions {
             build: env!("CARGO_PKG_VERSION").to_owned(),

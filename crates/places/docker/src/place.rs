@@ -118,12 +118,14 @@ impl DockerPlace {
 
     /// Lists this task's containers: running first, then the newest.
     pub(crate) async fn containers(&self, engine: &Engine) -> Result<Vec<Container>, PlaceError> {
+        let profile = self.profile();
         let labels = [
             format!("{}=1", label::PRODUCT),
-            format!("{}={}", label::PROFILE, self.profile()),
+            format!("{}={profile}", label::PROFILE),
             format!("{}={}", label::TASK_ID, self.task_id()),
         ];
         let mut found = engine.list(&labels).await?;
+        found.retain(|container| container.is_ours(&profile));
         found.sort_by_key(|container| (!container.is_running(), -container.created.unwrap_or(0)));
         Ok(found)
     }
@@ -161,7 +163,7 @@ impl DockerPlace {
     /// Finds the container that commands run in now, without making one.
     async fn find(&self, engine: &Engine) -> Result<Option<Container>, PlaceError> {
         if let Some(name) = &self.settings.container {
-            crate::plan::check_container(name)?;
+            crate::names::check_container(name)?;
             return engine.container(name).await;
         }
         if let Some(id) = self.current()
@@ -175,15 +177,18 @@ impl DockerPlace {
     async fn facts(&self) -> Result<Facts, PlaceError> {
         let engine = engine::find(&self.settings).await?;
         let notes = self.notes();
+        let name = Some(engine.flavour.as_str().to_owned());
         Ok(match self.find(&engine).await? {
             Some(container) => Facts {
                 id: Some(container.short_id().to_owned()),
+                engine: name,
                 image: Some(container.image.clone()),
                 state: Some(container.state.clone()),
                 unenforced: container.unenforced(),
                 notes,
             },
             None => Facts {
+                engine: name,
                 image: (self.settings.container.is_none()).then(|| self.settings.image.clone()),
                 notes,
                 ..Facts::default()
@@ -273,6 +278,11 @@ impl Place for DockerPlace {
 
     fn inspect(&self) -> PlaceFuture<'_, Facts> {
         Box::pin(self.facts())
+    }
+
+    fn take_notes(&self) -> Vec<String> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut known.notes)
     }
 
     fn sweep(&self) -> PlaceFuture<'_, ()> {

@@ -8,7 +8,8 @@ use exoshell_place::{PlaceError, Trouble};
 use crate::classify::Limit;
 use crate::engine::Flavour;
 use crate::limits::Abilities;
-use crate::records::Image;
+use crate::names::{check_image, identity_in, is_root, user_in};
+use crate::records::{Image, label};
 use crate::settings::{DockerSettings, HostUser};
 use crate::volumes;
 
@@ -24,20 +25,6 @@ const USER_DIR: &str = "/.exoshell/user/guest";
 
 /// How many processes may live in a container.
 const MAX_PROCESSES: u32 = 256;
-
-/// What is in memory in every container, and how large it may become.
-const TEMPORARY: &[(&str, &str)] = &[
-    ("/tmp", "rw,exec,nosuid,nodev,size=512m,mode=1777"),
-    ("/var/tmp", "rw,noexec,nosuid,nodev,size=256m,mode=1777"),
-    ("/run", "rw,noexec,nosuid,nodev,size=64m,mode=1777"),
-];
-
-/// What is in memory where nothing is kept.
-const SCRATCH: &[(&str, &str)] = &[
-    ("/workspace", "rw,exec,nosuid,nodev,size=10g,mode=1777"),
-    ("/home", "rw,exec,nosuid,nodev,size=1g,mode=1777"),
-    ("/root", "rw,exec,nosuid,nodev,size=1g,mode=1777"),
-];
 
 /// Keeps a container alive where no guest can, without a program of ours.
 const KEEPER: &str = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
@@ -67,6 +54,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) refused: &'a BTreeSet<Limit>,
     /// The user's home folder, for `~` in volumes.
     pub(crate) user_home: Option<&'a Path>,
+    /// The folder that relative paths would be meant from.
+    pub(crate) directory: Option<&'a Path>,
 }
 
 /// The words for the client, without `run` or `create` before them.
@@ -77,6 +66,8 @@ pub(crate) struct Written {
     pub(crate) unenforced: Vec<&'static str>,
     /// What was left out, and why.
     pub(crate) notes: Vec<String>,
+    /// Folders in memory that must be open to everybody before the start.
+    pub(crate) open: Vec<&'static str>,
 }
 
 impl Plan<'_> {
@@ -87,6 +78,7 @@ impl Plan<'_> {
             arguments: Vec::new(),
             unenforced: Vec::new(),
             notes: Vec::new(),
+            open: Vec::new(),
         };
         // Our own process is the main one, so the image's ways to check and stop its own are out.
         out.all([
@@ -103,10 +95,7 @@ impl Plan<'_> {
             out.all(["--label", &format!("{name}={value}")]);
         }
         let unenforced = out.unenforced.join(".");
-        out.all([
-            "--label",
-            &format!("{}={unenforced}", crate::records::label::UNENFORCED),
-        ]);
+        out.all(["--label", &format!("{}={unenforced}", label::UNENFORCED)]);
         if !self.settings.network {
             out.all(["--network", "none"]);
         }
@@ -114,7 +103,7 @@ impl Plan<'_> {
             out.all(["--rm"]);
         }
         self.identify(&mut out);
-        let workspace = self.mount(&mut out);
+        let workspace = self.mount(&mut out)?;
         let start = self.start_dir(workspace);
         out.all(["--workdir", &start]);
         self.run(&start, &mut out);
@@ -128,6 +117,13 @@ impl Plan<'_> {
             Err(PlaceError::backend(Trouble::BadSetting, message, hint))
         };
         check_image(&self.settings.image)?;
+        if let Some(word) = identity_in(&self.settings.extra_args) {
+            return wrong(format!(
+                "the extra argument `{}` is refused: a container of ours is known by its name and \
+                 by the labels that begin with `exoshell`",
+                word.escape_debug()
+            ));
+        }
         if !self.settings.cpu.is_finite() || self.settings.cpu < 0.0 {
             return wrong(format!(
                 "`{}` is no number of processors",
@@ -203,118 +199,13 @@ impl Plan<'_> {
         out.all(["--env", "HOME=/root"]);
     }
 
-    /// Adds every mount; tells whether a folder of the user's is at `/workspace`.
-    fn mount(&self, out: &mut Written) -> bool {
-        let settings = self.settings;
-        let mut taken = volumes::targets_of(&settings.extra_args);
-        for entry in &settings.volumes {
-            match volumes::read(entry, self.user_home) {
-                Ok(volume) if taken.contains(&volume.target) => out.notes.push(format!(
-                    "the volume `{entry}` is skipped: something else is mounted at `{}`",
-                    volume.target
-                )),
-                Ok(volume) => {
-                    out.all(["--volume", &volume.word]);
-                    taken.push(volume.target);
-                }
-                Err(note) => out.notes.push(note),
-            }
-        }
-        let mut bind = |source: &Path, target: &str, taken: &mut Vec<String>| {
-            if !taken.iter().any(|known| known == target) {
-                out.all([
-                    "--mount",
-                    &volumes::bind(&source.display().to_string(), target, false),
-                ]);
-                taken.push(target.to_owned());
-            }
-        };
-        if let Some(folder) = &settings.mount_cwd {
-            bind(folder, "/workspace", &mut taken);
-        }
-        if let Some(folder) = &settings.persistent {
-            bind(&folder.join("workspace"), "/workspace", &mut taken);
-            bind(&folder.join("root"), "/root", &mut taken);
-        }
-        let workspace = taken.iter().any(|target| target == "/workspace");
-        self.mount_read_only(out, &mut taken);
-        self.mount_memory(out, &mut taken);
-        if let Main::Mounted(file) = self.main {
-            out.all([
-                "--mount",
-                &volumes::bind(&file.display().to_string(), GUEST, true),
-            ]);
-        }
-        workspace
+    pub(crate) fn is_root(&self) -> bool {
+        runs_as_root(self.settings, self.image)
     }
 
-    fn mount_read_only(&self, out: &mut Written, taken: &mut Vec<String>) {
-        for mount in &self.settings.read_only_mounts {
-            let target = volumes::normal(&mount.target);
-            let source = mount.source.display().to_string();
-            let why = if !mount.target.starts_with('/') {
-                "its target is not an absolute path"
-            } else if taken.contains(&target) {
-                "something else is mounted there"
-            } else if !mount.source.exists() {
-                "it does not exist"
-            } else {
-                out.all(["--mount", &volumes::bind(&source, &target, true)]);
-                taken.push(target);
-                continue;
-            };
-            out.notes.push(format!(
-                "the mount of `{source}` at `{}` is skipped: {why}",
-                mount.target
-            ));
-        }
-    }
-
-    fn mount_memory(&self, out: &mut Written, taken: &mut Vec<String>) {
-        let root = self.is_root();
-        let scratch = if self.settings.persistent.is_none() {
-            SCRATCH
-        } else {
-            &[]
-        };
-        for (target, options) in TEMPORARY.iter().chain(scratch) {
-            let is_scratch = scratch.iter().any(|(known, _)| known == target);
-            // The image's own working directory, and the home of its user, are what it is for.
-            let hides = is_scratch
-                && (lies_in(&self.image.workdir, target) || (*target == "/home" && !root));
-            if hides || taken.iter().any(|known| known == target) {
-                continue;
-            }
-            let owner = if is_scratch {
-                self.owner()
-            } else {
-                String::new()
-            };
-            out.all(["--tmpfs", &format!("{target}:{options}{owner}")]);
-            taken.push((*target).to_owned());
-        }
-        if !root {
-            let options = "rw,noexec,nosuid,nodev,size=256m,mode=1777";
-            out.all(["--tmpfs", &format!("/.exoshell/user:{options}")]);
-        }
-    }
-
-    /// Returns the options that give a mount in memory to the host's user. Its mode alone is not
-    /// enough: some runtimes keep that of a folder in the image.
-    fn owner(&self) -> String {
-        match self.settings.run_as {
-            Some(HostUser { uid, gid }) if !self.abilities.rootless => {
-                format!(",uid={uid},gid={gid}")
-            }
-            _ => String::new(),
-        }
-    }
-
-    fn is_root(&self) -> bool {
-        match self.settings.run_as {
-            Some(user) => user.uid == 0,
-            None => self.image.runs_as_root(),
-        }
+    /// Tells whether extra arguments choose the user, over everything else.
+    pub(crate) fn has_other_user(&self) -> bool {
+        user_in(&self.settings.extra_args).is_some()
     }
 
     /// Chooses where sessions start.
@@ -324,8 +215,8 @@ impl Plan<'_> {
             "/workspace".to_owned()
         } else if image.starts_with('/') && volumes::normal(image) != "/" {
             image.to_owned()
-        } else if self.settings.run_as.is_none() && !self.image.runs_as_root() {
-            // The image's user may not enter root's home.
+        } else if !self.is_root() && (self.settings.run_as.is_none() || self.has_other_user()) {
+            // Such a user may not enter root's home.
             "/workspace".to_owned()
         } else {
             "/root".to_owned()
@@ -365,46 +256,18 @@ impl Plan<'_> {
 }
 
 impl Written {
-    fn all<const N: usize>(&mut self, words: [&str; N]) {
+    pub(crate) fn all<const N: usize>(&mut self, words: [&str; N]) {
         self.arguments.extend(words.into_iter().map(str::to_owned));
     }
 }
 
-/// Refuses an image's name that a client would take for something else.
-pub(crate) fn check_image(name: &str) -> Result<(), PlaceError> {
-    let fine = !name.is_empty()
-        && !name.starts_with('-')
-        && !name.chars().any(|c| c.is_control() || c.is_whitespace());
-    if fine {
-        return Ok(());
+/// Tells whether everything runs as root in a container.
+pub(crate) fn runs_as_root(settings: &DockerSettings, image: &Image) -> bool {
+    match (user_in(&settings.extra_args), settings.run_as) {
+        (Some(user), _) => is_root(user),
+        (None, Some(user)) => user.uid == 0,
+        (None, None) => image.runs_as_root(),
     }
-    Err(PlaceError::backend(
-        Trouble::BadSetting,
-        format!("`{}` is no name of an image", name.escape_debug()),
-        "set the image to something like `debian:12`",
-    ))
-}
-
-/// Refuses a container's name that a client would take for something else.
-pub(crate) fn check_container(name: &str) -> Result<(), PlaceError> {
-    let fine = name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
-    if fine {
-        return Ok(());
-    }
-    Err(PlaceError::backend(
-        Trouble::BadSetting,
-        format!("`{}` is no name of a container", name.escape_debug()),
-        "use a name or id that `docker ps` shows",
-    ))
-}
-
-/// Tells whether a path is a folder or lies below it.
-fn lies_in(path: &str, folder: &str) -> bool {
-    let path = volumes::normal(path);
-    path == folder || path.starts_with(&format!("{folder}/"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::names::check_container;
 use crate::settings::ReadOnlyMount;
 
 fn abilities(missing: &[Limit]) -> Abilities {
@@ -60,6 +61,7 @@ impl Case<'_> {
             main: &self.main,
             refused: &self.refused.iter().copied().collect(),
             user_home: None,
+            directory: Some(Path::new("/")),
         }
         .words()
     }
@@ -192,11 +194,15 @@ fn a_user_volume_wins_over_our_mounts() {
         ..settings()
     });
     let words = case.words();
+    let mounts = values(&words, "--mount");
+    assert_eq!(mounts.len(), 3, "only these and the guest: {mounts:?}");
     assert_eq!(
-        values(&words, "--volume"),
-        ["/mine:/workspace:ro", "/t:/tmp"]
+        mounts[..2],
+        [
+            "type=bind,source=/mine,target=/workspace,readonly",
+            "type=bind,source=/t,target=/tmp"
+        ]
     );
-    assert_eq!(values(&words, "--mount").len(), 1, "only the guest");
     assert_eq!(memory(&words), ["/var/tmp", "/run"]);
     let extra = words
         .arguments
@@ -236,10 +242,43 @@ fn bad_entries_are_skipped_with_a_note() {
         ..settings()
     });
     let words = case.words();
-    assert_eq!(values(&words, "--volume"), ["/a:/b"]);
+    assert!(has(&words, "type=bind,source=/a,target=/b"));
     assert!(has(&words, "type=bind,source=/,target=/host,readonly"));
     assert_eq!(words.notes.len(), 5, "{:?}", words.notes);
     assert!(words.notes.iter().all(|note| note.contains("skipped")));
+}
+
+#[test]
+fn a_volume_never_makes_its_source_and_a_name_is_no_folder() {
+    let with = |volume: &str| {
+        Case::of(DockerSettings {
+            volumes: vec![volume.to_owned()],
+            ..settings()
+        })
+    };
+    // Only this form knows the option, and with it Docker would make the folder.
+    let error = with("/no/such/folder:/b:z").try_words().unwrap_err();
+    assert_eq!(error.trouble(), Some(Trouble::BadSetting));
+    assert!(error.to_string().contains("/no/such/folder"), "{error}");
+    assert_eq!(
+        values(&with("/etc:/b:z").words(), "--volume"),
+        ["/etc:/b:z"]
+    );
+    let mut podman = with("/no/such/folder:/b:z");
+    podman.flavour = Flavour::Podman;
+    assert_eq!(
+        values(&podman.words(), "--volume"),
+        ["/no/such/folder:/b:z"]
+    );
+    // There is a folder of this name where the caller is.
+    let named = with("etc:/b").words();
+    assert_eq!(values(&named, "--volume"), ["etc:/b"]);
+    assert!(
+        named.notes[0].contains("absolute path"),
+        "{:?}",
+        named.notes
+    );
+    assert_eq!(with("cache:/b").words().notes, Vec::<String>::new());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use exoshell_place::{PlaceError, Progress, Trouble};
 
 use crate::client::words;
 use crate::engine::Engine;
-use crate::plan::check_image;
+use crate::names::check_image;
 use crate::records::Image;
 
 /// Images may be many gigabytes over a slow line; what stalls for good is still noticed.

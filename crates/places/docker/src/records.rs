@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::names;
+
 /// The labels we put on containers.
 pub(crate) mod label {
     /// Marks every container of ours.
@@ -14,6 +16,9 @@ pub(crate) mod label {
     pub(crate) const TASK_ID: &str = "exoshell.task-id";
     /// Whose container it is.
     pub(crate) const PROFILE: &str = "exoshell.profile";
+    /// The container's own name. Labels go with `commit` into images and so to containers that
+    /// others make of them; a name does not.
+    pub(crate) const NAME: &str = "exoshell.name";
     /// A hash of the settings it was made with; the single ones follow behind a dot.
     pub(crate) const CONFIG: &str = "exoshell.config";
     /// The start of the guest's hash.
@@ -26,6 +31,8 @@ pub(crate) mod label {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Container {
     pub(crate) id: String,
+    /// Its name, without the slash that Docker writes before it.
+    pub(crate) name: String,
     pub(crate) image: String,
     pub(crate) image_id: String,
     /// `running`, `exited`, `created`, `paused`, …
@@ -56,6 +63,10 @@ impl Container {
             });
         Some(Self {
             id: text(record.get("Id"))?,
+            name: text(record.get("Name"))
+                .unwrap_or_default()
+                .trim_start_matches('/')
+                .to_owned(),
             image: text(config.and_then(|config| config.get("Image")))
                 .or_else(|| text(record.get("ImageName")))
                 .unwrap_or_default(),
@@ -71,6 +82,15 @@ impl Container {
     /// Tells whether programs can be run in it.
     pub(crate) fn is_running(&self) -> bool {
         self.state == "running"
+    }
+
+    /// Tells whether we made it, for this profile. Labels alone do not say so: a container of an
+    /// image that was committed from one of ours has them all, but not the name they tell of.
+    pub(crate) fn is_ours(&self, profile: &str) -> bool {
+        self.label(label::PRODUCT) == "1"
+            && self.label(label::PROFILE) == profile
+            && !self.name.is_empty()
+            && self.label(label::NAME) == self.name
     }
 
     /// Returns the value of a label, or nothing.
@@ -121,8 +141,7 @@ impl Image {
 
     /// Tells whether its programs run as root unless told otherwise.
     pub(crate) fn runs_as_root(&self) -> bool {
-        let user = self.user.split(':').next().unwrap_or_default();
-        matches!(user, "" | "0" | "root")
+        names::is_root(&self.user)
     }
 }
 

@@ -31,6 +31,7 @@ fn a_docker_record_is_read() {
     });
     let expected = Container {
         id: "358e3513c8fe318a".to_owned(),
+        name: "t1".to_owned(),
         image: "debian:12".to_owned(),
         image_id: "sha256:9464".to_owned(),
         state: "exited".to_owned(),
@@ -58,6 +59,7 @@ fn a_podman_record_is_read() {
     assert_eq!(read.image, "localhost/exo:1");
     assert_eq!(read.finished, None);
     assert!(read.is_running());
+    assert_eq!(read.name, "t1");
     assert_eq!(read.unenforced(), ["cpu", "disk"]);
 }
 

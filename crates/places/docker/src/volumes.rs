@@ -5,10 +5,49 @@ use std::path::Path;
 /// A volume that makes sense.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Volume {
-    /// The word for the client.
-    pub(crate) word: String,
+    /// A path of the host, or the name of a volume of the engine.
+    pub(crate) source: String,
     /// Where it appears in the container.
     pub(crate) target: String,
+    /// What is said about it, as it was written.
+    pub(crate) options: Option<String>,
+}
+
+impl Volume {
+    /// Tells whether its source is a file or folder of the host.
+    pub(crate) fn is_path(&self) -> bool {
+        self.source.starts_with('/')
+    }
+
+    /// Writes it as a mount, which the engine refuses when its source is missing. `None` when it
+    /// has an option that only the other form knows.
+    pub(crate) fn as_mount(&self) -> Option<String> {
+        if !self.is_path() {
+            return None;
+        }
+        let mut mount = bind(&self.source, &self.target, false);
+        for option in self.options.iter().flat_map(|options| options.split(',')) {
+            match option {
+                "rw" => {}
+                "ro" => mount.push_str(",readonly"),
+                "shared" | "rshared" | "slave" | "rslave" | "private" | "rprivate" => {
+                    mount.push_str(",bind-propagation=");
+                    mount.push_str(option);
+                }
+                _ => return None,
+            }
+        }
+        Some(mount)
+    }
+
+    /// Writes it as it is usually written.
+    pub(crate) fn as_volume(&self) -> String {
+        let Self { source, target, .. } = self;
+        match &self.options {
+            None => format!("{source}:{target}"),
+            Some(options) => format!("{source}:{target}:{options}"),
+        }
+    }
 }
 
 /// Reads `source:target[:options]`; says what is wrong with anything else.
@@ -35,16 +74,19 @@ pub(crate) fn read(entry: &str, home: Option<&Path>) -> Result<Volume, String> {
         _ => source.to_owned(),
     };
     if !source.starts_with('/') && !is_name(&source) {
-        return wrong("its source is neither an absolute path nor the name of a volume");
+        return wrong(if source.contains('/') || source.starts_with(['.', '~']) {
+            "its source is a relative path; write it as an absolute one"
+        } else {
+            "its source is neither an absolute path nor the name of a volume"
+        });
     }
-    let word = match options {
-        None => format!("{source}:{target}"),
-        Some(options) if is_options(options) => format!("{source}:{target}:{options}"),
-        Some(_) => return wrong("its options make no sense"),
-    };
+    if options.is_some_and(|options| !is_options(options)) {
+        return wrong("its options make no sense");
+    }
     Ok(Volume {
-        word,
+        source,
         target: normal(target),
+        options: options.map(str::to_owned),
     })
 }
 

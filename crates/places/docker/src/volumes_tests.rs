@@ -4,22 +4,15 @@ use super::*;
 fn volumes_are_read_and_bad_ones_say_why() {
     let home = Some(Path::new("/home/me"));
     let good = [
-        ("/a:/b", "/a:/b", "/b"),
-        ("/a:/b/:ro", "/a:/b/:ro", "/b"),
-        (
-            "cache:/var/cache:rw,z",
-            "cache:/var/cache:rw,z",
-            "/var/cache",
-        ),
-        ("~/x y:/b", "/home/me/x y:/b", "/b"),
-        ("/a:/workspace//.", "/a:/workspace//.", "/workspace"),
+        ("/a:/b", "/a:/b"),
+        ("/a:/b/:ro", "/a:/b:ro"),
+        ("cache:/var/cache:rw,z", "cache:/var/cache:rw,z"),
+        ("~/x y:/b", "/home/me/x y:/b"),
+        ("/a:/workspace//.", "/a:/workspace"),
     ];
-    for (entry, word, target) in good {
-        let expected = Volume {
-            word: word.to_owned(),
-            target: target.to_owned(),
-        };
-        assert_eq!(read(entry, home), Ok(expected), "{entry}");
+    for (entry, word) in good {
+        let volume = read(entry, home);
+        assert_eq!(volume.unwrap().as_volume(), word, "{entry}");
     }
     let bad = [
         ("", "no colon"),
@@ -27,7 +20,11 @@ fn volumes_are_read_and_bad_ones_say_why() {
         (":/b", "empty"),
         ("/a:", "empty"),
         ("/a:b", "not an absolute path"),
-        ("./a:/b", "neither"),
+        ("./a:/b", "relative"),
+        ("../a:/b", "relative"),
+        (".:/b", "relative"),
+        ("a/b:/b", "relative"),
+        ("~other/a:/b", "relative"),
         ("-v:/b", "neither"),
         ("a b:/c", "neither"),
         ("/a:/b:", "options"),
@@ -43,6 +40,24 @@ fn volumes_are_read_and_bad_ones_say_why() {
             note.contains(why) && note.contains("skipped"),
             "{entry}: {note}"
         );
+    }
+}
+
+#[test]
+fn a_path_is_a_mount_that_an_engine_refuses_when_it_is_missing() {
+    let cases = [
+        ("/a:/b", Some("type=bind,source=/a,target=/b")),
+        ("/a,c:/b:rw", Some("type=bind,\"source=/a,c\",target=/b")),
+        (
+            "/a:/b:ro,rshared",
+            Some("type=bind,source=/a,target=/b,readonly,bind-propagation=rshared"),
+        ),
+        ("/a:/b:Z", None),
+        ("cache:/b", None),
+    ];
+    for (entry, expected) in cases {
+        let volume = read(entry, None).unwrap();
+        assert_eq!(volume.as_mount().as_deref(), expected, "{entry}");
     }
 }
 

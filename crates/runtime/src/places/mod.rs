@@ -27,6 +27,9 @@ pub struct PlaceReport {
     pub task: String,
     /// The backend.
     pub backend: String,
+    /// The engine behind the backend, where there are several: `docker`, `podman`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// What the backend calls it: a container's id, `user@host:port`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -352,6 +355,7 @@ fn report(record: &Record, seen: &Seen) -> PlaceReport {
     PlaceReport {
         task: record.task.clone(),
         backend: record.backend.clone(),
+        engine: record.engine.clone(),
         id: record.id.clone(),
         image: record.image.clone(),
         state: match seen {

@@ -105,7 +105,8 @@ impl StartRequest {
 }
 
 impl Runtime {
-    /// Starts a process and returns once its shell runs it.
+    /// Starts a process and returns once its shell runs it. What happened to its place on the way
+    /// can be asked by [`take_notes`](Self::take_notes).
     pub async fn start_process(
         &self,
         request: StartRequest,
@@ -196,7 +197,8 @@ impl Runtime {
                     if !no_session || opened {
                         return Err(error.into());
                     }
-                    self.open_session(slot, &link, &request.task).await?;
+                    let session = self.open_session(slot, &link, &request.task).await?;
+                    self.keep_notes(slot, &request.task, session.notes)?;
                     opened = true;
                     start = self.start_message(slot, &request)?;
                 }

@@ -358,12 +358,18 @@ impl Runtime {
         if let Some(task) = &request.task {
             self.moved(slot, task, &done.cwd.display());
         }
+        let mut place_notes = Vec::new();
+        if !slot.spec.is_local() {
+            let task = request.place_task();
+            place_notes = self.inner.records.take_notes(task, &slot.label);
+        }
+        place_notes.extend(started.notes);
         let end = RunEnd {
             done,
             elapsed: began.elapsed(),
             timeout,
             state_lost: started.state_lost,
-            place_notes: started.notes,
+            place_notes,
         };
         let exit_code = end.exit_code();
         self.emit(label, EventKind::CommandEnded { id, exit_code });

@@ -44,8 +44,8 @@ impl Runtime {
         let mut opened = false;
         let mut tries = START_TRIES;
         if request.task.is_none() && !slot.spec.is_local() {
-            notes = self.note_place(slot, &link, request).await?;
-            notes.extend(self.bring_files(slot, &link, request.place_task()).await?);
+            self.note_place(slot, &link, request).await?;
+            notes = self.bring_files(slot, &link, request.place_task()).await?;
         }
         let mut exec = self.exec_request(slot, request, timeout, has_input)?;
         loop {
@@ -137,7 +137,8 @@ impl Runtime {
         let task = request.place_task();
         // There is one shell per command, so the first look is all there is to know.
         let (record, _) = self.record(slot, task)?;
-        let mut notes = self.describe_place(slot, &record, "").await?;
+        self.describe_place(slot, &record, "").await?;
+        let mut notes = Vec::new();
         let exec = self.exec_request(slot, request, timeout, has_input)?;
         let (record, _) = self.record(slot, task)?;
         let spec = match &exec.session {
@@ -181,7 +182,7 @@ impl Runtime {
         slot: &Slot,
         link: &Link,
         request: &RunRequest,
-    ) -> Result<Vec<String>, RuntimeError> {
+    ) -> Result<(), RuntimeError> {
         let (record, _) = self.record(slot, request.place_task())?;
         let incarnation = &link.hello().incarnation;
         self.describe_place(slot, &record, incarnation).await

@@ -382,9 +382,10 @@ impl Runtime {
         let began = std::time::Instant::now();
         let interval = background.check_interval;
         let raised = interval.map(|asked| asked.max(MIN_CHECK_INTERVAL));
+        let task = request.task.unwrap_or_else(|| DEFAULT_TASK.to_owned());
         let start = StartRequest {
             command: request.command,
-            task: request.task.unwrap_or_else(|| DEFAULT_TASK.to_owned()),
+            task: task.clone(),
             workdir: request.workdir,
             env: request.env,
             timeout: request.timeout.filter(|timeout| !timeout.is_zero()),
@@ -396,12 +397,16 @@ impl Runtime {
             input: request.stdin.clone(),
         };
         let mut result = match self.start_process(start).await {
-            Ok(status) => TerminalResult {
-                session_id: Some(status.id),
-                pid: Some(status.pid),
-                cwd: Some(status.cwd.display()),
-                ..TerminalResult::default()
-            },
+            Ok(status) => {
+                let hints = self.take_notes(&task);
+                TerminalResult {
+                    session_id: Some(status.id),
+                    pid: Some(status.pid),
+                    cwd: Some(status.cwd.display()),
+                    hint: (!hints.is_empty()).then(|| hints.join("; ")),
+                    ..TerminalResult::default()
+                }
+            }
             Err(error) => failed(
                 &RunFailure {
                     error,

@@ -45,8 +45,11 @@ fn text(reports: &[BackendReport]) -> String {
             "does not work"
         };
         let wanted = if report.wanted { " (in use)" } else { "" };
+        let other = |engine: &&String| *engine != report.backend;
+        let engine = report.engine.as_ref().filter(other);
+        let engine = engine.map_or_else(String::new, |engine| format!(" ({engine})"));
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{}: {mark}{wanted}", report.backend);
+        let _ = writeln!(text, "{}{engine}: {mark}{wanted}", report.backend);
         for check in &report.checks {
             let mark = match check.outcome {
                 CheckOutcome::Fine => "ok     ",

@@ -65,7 +65,7 @@ fn row(place: &PlaceReport) -> [String; 7] {
     };
     [
         place.task.clone(),
-        place.backend.clone(),
+        place.engine.as_ref().unwrap_or(&place.backend).clone(),
         place.id.clone().unwrap_or_default(),
         state,
         span(place.age_seconds),

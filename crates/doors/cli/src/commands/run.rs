@@ -148,6 +148,9 @@ async fn background(
         request = request.with_notice();
     }
     let status = runtime.start_process(request).await?;
+    for note in runtime.take_notes(task) {
+        output::talk(&format!("exoshell: {note}"));
+    }
     if args.json {
         let view = ProcessView::Known(Box::new(status));
         return Ok(written(output::json(&describe_process(&view))));

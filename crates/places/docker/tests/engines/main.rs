@@ -6,6 +6,7 @@
     reason = "helpers of tests fail as tests do"
 )]
 
+mod identity;
 mod support;
 
 use std::os::unix::fs::MetadataExt as _;
@@ -197,12 +198,9 @@ async fn mounted_folders_belong_to_the_host_user_and_read_only_ones_stay() {
     place.destroy().await.unwrap();
 }
 
-#[tokio::test]
-async fn changed_settings_replace_an_idle_container_and_never_a_busy_one() {
-    let world = World::docker();
-    let old = world.place(world.settings(DEBIAN), "t");
-    let link = open(&old).await;
-    let start = Start {
+/// A process that outlives its host.
+fn background() -> Start {
+    Start {
         exec: exoshell_wire::Exec {
             timeout_ms: None,
             ..exec()
@@ -212,8 +210,15 @@ async fn changed_settings_replace_an_idle_container_and_never_a_busy_one() {
         watch: Vec::new(),
         check_interval_ms: None,
         disk_bytes: 0,
-    };
-    let process = link.start(start, "sleep 1000".into()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn changed_settings_replace_an_idle_container_and_never_a_busy_one() {
+    let world = World::docker();
+    let old = world.place(world.settings(DEBIAN), "t");
+    let link = open(&old).await;
+    let process = link.start(background(), "sleep 1000".into()).await.unwrap();
     let changed = DockerSettings {
         network: false,
         ..world.settings(DEBIAN)
@@ -241,6 +246,41 @@ async fn changed_settings_replace_an_idle_container_and_never_a_busy_one() {
             .iter()
             .any(|note| note.contains("replaced") && note.contains("network"))
     );
+    new.destroy().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_starts_while_the_new_image_is_pulled_is_not_ended() {
+    let world = World::docker();
+    // An image that is in the registry alone.
+    let image = format!("{}/exoshell-test/gap", wanted_registry());
+    world.client(&["tag", BUSYBOX, &image]);
+    world.client(&["push", "--quiet", &image]);
+    world.client(&["rmi", &image]);
+    let old = world.place(world.settings(BUSYBOX), "t");
+    drop(open(&old).await);
+    let begin = move || {
+        let old = old.clone();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Runtime::new().unwrap();
+            runtime.block_on(async {
+                let link = link(old.open_existing().await.unwrap().unwrap()).await;
+                link.start(background(), "sleep 1000".into()).await.unwrap();
+            });
+        })
+        .join()
+        .unwrap();
+    };
+    let once = std::sync::Once::new();
+    let progress = Progress::new(move |step| {
+        if step.starts_with("pulling") {
+            once.call_once(&begin);
+        }
+    });
+    let new = world.place(world.settings(&image), "t");
+    let error = new.open(&progress).await.unwrap_err();
+    assert_eq!(error.trouble(), Some(Trouble::OtherSettings), "{error}");
+    world.client(&["rmi", &image]);
     new.destroy().await.unwrap();
 }
 
@@ -622,4 +662,88 @@ async fn a_persistent_filesystem_outlives_its_container() {
         place.destroy().await.unwrap();
         assert!(folder.join("workspace/note").exists());
     }
+}
+
+async fn a_volume_whose_source_is_missing_is_refused_and_not_made(world: World) {
+    let missing = world.home.path().join("missing");
+    for options in ["", ":ro", ":z"] {
+        let settings = DockerSettings {
+            volumes: vec![format!("{}:/data{options}", missing.display())],
+            ..world.settings(BUSYBOX)
+        };
+        let place = world.place(settings, "t");
+        let error = place.open(&Progress::default()).await.unwrap_err();
+        assert_eq!(error.trouble(), Some(Trouble::BadSetting), "{error}");
+        let said = format!("{error} {:?}", error.hint());
+        assert!(said.contains("missing") && said.contains("first"), "{said}");
+        assert!(!missing.exists(), "nobody asked for a folder");
+        assert_eq!(world.containers(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn docker_makes_no_source_of_a_volume() {
+    a_volume_whose_source_is_missing_is_refused_and_not_made(World::docker()).await;
+}
+
+#[tokio::test]
+async fn podman_makes_no_source_of_a_volume() {
+    a_volume_whose_source_is_missing_is_refused_and_not_made(World::podman()).await;
+}
+
+async fn another_user_in_the_extra_arguments_has_a_place_to_work(world: World) {
+    for (number, user) in ["nobody", "4321:4321"].into_iter().enumerate() {
+        for persistent in [None, Some(world.home.path().join(format!("kept{number}")))] {
+            let kept = persistent.is_some();
+            let settings = DockerSettings {
+                extra_args: vec!["--user".to_owned(), user.to_owned()],
+                persistent,
+                ..world.settings(DEBIAN)
+            };
+            let place = world.place(settings, &format!("{user} {kept}"));
+            let inside = open(&place).await;
+            let said = run(&inside, "id -u; pwd; touch here && echo writes").await;
+            let lines: Vec<&str> = said.lines().collect();
+            assert_ne!(lines[0], "0", "{said}");
+            assert_eq!(lines[1..], ["/workspace", "writes"], "{user} {kept}");
+            // The next start mounts everything anew.
+            let id = place.inspect().await.unwrap().id.unwrap();
+            world.client(&["stop", "--time", "5", &id]);
+            let again = open(&place).await;
+            assert_eq!(run(&again, "touch there && echo writes").await, "writes");
+            assert_eq!(place.inspect().await.unwrap().id, Some(id));
+            place.destroy().await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn on_docker_another_user_has_a_place_to_work() {
+    another_user_in_the_extra_arguments_has_a_place_to_work(World::docker()).await;
+}
+
+#[tokio::test]
+async fn on_podman_another_user_has_a_place_to_work() {
+    another_user_in_the_extra_arguments_has_a_place_to_work(World::podman()).await;
+}
+
+async fn a_container_whose_guest_folder_is_removed_is_found_again(world: World) {
+    let place = world.place(world.settings(BUSYBOX), "t");
+    let inside = open(&place).await;
+    run(&inside, "echo kept > /var/kept; rm -rf /.exoshell/run").await;
+    let next = world.place(world.settings(BUSYBOX), "t");
+    let again = open(&next).await;
+    assert_eq!(again.hello().incarnation, inside.hello().incarnation);
+    assert_eq!(run(&again, "cat /var/kept").await, "kept");
+    place.destroy().await.unwrap();
+}
+
+#[tokio::test]
+async fn docker_containers_whose_guest_folder_is_removed_are_found_again() {
+    a_container_whose_guest_folder_is_removed_is_found_again(World::docker()).await;
+}
+
+#[tokio::test]
+async fn podman_containers_whose_guest_folder_is_removed_are_found_again() {
+    a_container_whose_guest_folder_is_removed_is_found_again(World::podman()).await;
 }

@@ -96,7 +96,7 @@ impl World {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         match (&self.program, &self.engine) {
             (Some(program), _) => Command::new(program),
             (None, engine) => {

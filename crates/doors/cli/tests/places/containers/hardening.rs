@@ -51,6 +51,19 @@ fn status_is(site: &Site, expected: &[(&str, &str)]) {
     }
 }
 
+#[test]
+fn a_disk_limit_that_cannot_be_held_is_news_only_for_who_set_one() {
+    for (settings, asked) in [(&[][..], false), (&[("container.disk_mb", "1024")], true)] {
+        let site = Kind::Docker.site_with(settings);
+        let answer = site.terminal("true");
+        let info = site.json(["places", "info", "default", "--json"]);
+        let named = unenforced(&info).contains("disk");
+        let said = answer.hint().contains("disk");
+        assert_eq!(said, asked && named, "{} {info}", answer.0);
+        assert!(named, "the test engine holds disk limits: {info}");
+    }
+}
+
 pub(super) fn every_limit_is_what_was_promised_or_named_as_unenforced(kind: Kind) {
     let site = kind.site_with(&[
         ("container.cpu", "0.5"),

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::start_call_as;
 use crate::site::{Kind, Sleep};
-use crate::support::{PATIENCE, wait_until};
+use crate::support::{PATIENCE, unique_sleep, wait_until};
 
 /// The idle time of the world; twice that is how old an orphan is.
 const LIFETIME: u64 = 5;
@@ -22,7 +22,11 @@ struct Made {
 impl Made {
     #[track_caller]
     fn new(engine: &Engine, verb: &[&str], labels: &[String], command: &[&str]) -> Self {
+        // Named as the product's own are: by a label that goes with the name.
+        let name = format!("exoshell-test-{}", unique_sleep());
+        let own = format!("exoshell.name={name}");
         let mut words = verb.to_vec();
+        words.extend(["--name", &name, "--label", &own]);
         for label in labels {
             words.extend(["--label", label]);
         }

@@ -36,15 +36,15 @@ pub(super) fn listings_and_doctor_name_container_image_age_and_idle_time(kind: K
         "{table}"
     );
     let described = site.exoshell(["places", "info", "t"]).text();
-    for word in [id, image::DEBIAN, "idle", "/usr"] {
+    // People read the engine's name, programs the backend's.
+    let name = site.engine().program();
+    assert_eq!(info["engine"], name, "{info}");
+    let row = table.lines().find(|line| line.contains(id)).unwrap();
+    assert_eq!(row.split_whitespace().nth(1), Some(name), "{table}");
+    for word in [id, image::DEBIAN, "idle", "/usr", name] {
         assert!(described.contains(word), "{word}: {described}");
     }
 
-    let name = if kind == Kind::Docker {
-        "docker"
-    } else {
-        "podman"
-    };
     let doctor = site.json(["doctor", "--backend", name, "--json"]);
     let backend = &doctor["backends"][0];
     assert_eq!(
@@ -52,6 +52,7 @@ pub(super) fn listings_and_doctor_name_container_image_age_and_idle_time(kind: K
         (&json!(name), &json!(true), &json!(true)),
         "{doctor}"
     );
+    assert_eq!(backend["engine"], name, "{doctor}");
     let found = |check: &str| -> &Value {
         let checks = backend["checks"].as_array().unwrap();
         let found = checks.iter().find(|found| found["name"] == check);

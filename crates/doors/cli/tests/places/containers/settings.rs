@@ -74,6 +74,34 @@ fn a_changed_setting_replaces_an_idle_container_and_never_one_in_use() {
 }
 
 #[test]
+fn that_a_container_was_replaced_is_told_by_the_first_call_that_succeeds() {
+    let site = Kind::Docker.site();
+    site.terminal("true").printed("");
+    let missing = site.root().join("missing").display().to_string();
+    let volumes = json!([format!("{missing}:/data")]).to_string();
+    let look = json!({"command": "true"});
+    let failed = call_as(&site, &[], &[("TERMINAL_DOCKER_VOLUMES", &volumes)], &look);
+    refused(&failed, -1, "config", "does not exist");
+    let replaced = "was replaced because its settings changed";
+    let answer = site.terminal("true");
+    assert!(answer.hint().contains(replaced), "{}", answer.0);
+    let answer = site.terminal("true");
+    assert!(!answer.hint().contains(replaced), "told once: {}", answer.0);
+
+    // A start in the background is such a call.
+    let off = ("TERMINAL_DOCKER_NETWORK", "false");
+    let start = json!({"command": "true", "background": true});
+    let begun = call_as(&site, &[], &[off], &start);
+    assert!(begun.hint().contains(replaced), "{}", begun.0);
+    let answer = call_as(&site, &[], &[off], &look);
+    assert!(!answer.hint().contains(replaced), "told once: {}", answer.0);
+    let mut command = site.command(["run", "--background", "true"]);
+    command.env("TERMINAL_DOCKER_NETWORK", "true");
+    let ran = crate::support::Program::start(command, b"").finish();
+    assert!(ran.talk().contains(replaced), "{}", ran.talk());
+}
+
+#[test]
 fn a_task_may_have_an_image_and_limits_of_its_own() {
     let site = Kind::Docker.site();
     // A runtime in this process, whose own environment names no engine.
