@@ -181,15 +181,38 @@ impl Runtime {
     }
 
     /// Returns the way into a task's place, making the place if it is not there.
-    pub(crate) async fn enter(&self, slot: &Slot, task: &str) -> Result<Access, RuntimeError> {
-        let access = slot.enter(&self.progress(task)).await?;
-        self.sweep_later(slot);
-        Ok(access)
+    ///
+    /// A place that has to be made is in the records before, so that it is listed and can be
+    /// removed whatever becomes of this program meanwhile.
+    pub(crate) async fn enter(
+        &self,
+        slot: &Slot,
+        task: &str,
+        limit: Duration,
+    ) -> Result<Access, RuntimeError> {
+        let noted = !slot.spec.is_local() && !slot.is_open() && self.record(slot, task)?.1;
+        match slot.enter(&self.progress(task), limit).await {
+            Ok(access) => {
+                self.sweep_later(slot);
+                Ok(access)
+            }
+            Err(error) => {
+                if noted && !slot.may_have_left_something(&error).await {
+                    self.inner.records.remove_unused(task, &slot.label)?;
+                }
+                Err(error.into())
+            }
+        }
     }
 
     /// Returns the guest of a task's place, making the place if it is not there.
-    pub(crate) async fn guest(&self, slot: &Slot, task: &str) -> Result<Link, RuntimeError> {
-        match self.enter(slot, task).await? {
+    pub(crate) async fn guest(
+        &self,
+        slot: &Slot,
+        task: &str,
+        limit: Duration,
+    ) -> Result<Link, RuntimeError> {
+        match self.enter(slot, task, limit).await? {
             Access::Guest(link) => Ok(link),
             Access::Plain(shell) => Err(PlaceError::NoGuest {
                 why: shell.why().to_owned(),
@@ -205,7 +228,7 @@ impl Runtime {
         link: &Link,
         task: &str,
     ) -> Result<Opened, RuntimeError> {
-        let (record, new_place) = self.record(slot, task)?;
+        let record = self.record(slot, task)?.0;
         let incarnation = &link.hello().incarnation;
         let mut notes = self.describe_place(slot, &record, incarnation).await?;
         notes.extend(self.bring_files(slot, link, task).await?);
@@ -216,9 +239,11 @@ impl Runtime {
         };
         let opened = link.open_session(request).await?;
         let state_lost = opened.created && record.incarnation.is_some();
+        let mut new_place = false;
         if record.incarnation.as_ref() != Some(incarnation) {
             self.inner.records.update(task, &slot.label, |record| {
-                record.incarnation = Some(incarnation.clone());
+                let before = record.incarnation.replace(incarnation.clone());
+                new_place = before.is_none();
             })?;
         }
         if new_place {

@@ -95,6 +95,15 @@ pub struct GuestReport {
     pub own_pids: Vec<u32>,
 }
 
+/// What becomes of a place that cannot be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stubborn {
+    /// It stays listed, so that it can be tried again.
+    Kept,
+    /// It is forgotten; whatever is there is left to its owner.
+    Forgotten,
+}
+
 /// What a clean-up did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Cleaned {
@@ -175,21 +184,33 @@ impl Runtime {
     }
 
     /// Removes a task's places: ends what runs in them and forgets their state. A place that is
-    /// gone already is no error.
+    /// gone already is no error. One that cannot be removed is named and stays listed.
     pub async fn cleanup(&self, task: &str) -> Result<Cleaned, RuntimeError> {
+        self.clean_task(task, Stubborn::Kept).await
+    }
+
+    /// Likewise, but a place that cannot be removed is forgotten: it is named in the notes, and
+    /// what is left of it is its owner's to remove.
+    pub async fn cleanup_forced(&self, task: &str) -> Result<Cleaned, RuntimeError> {
+        self.clean_task(task, Stubborn::Forgotten).await
+    }
+
+    async fn clean_task(&self, task: &str, stubborn: Stubborn) -> Result<Cleaned, RuntimeError> {
         check_task(task)?;
         let mut cleaned = Cleaned::default();
         // The local guest may hold a session that no record tells of any more.
-        self.end_session(&*self.local_slot()?, task, &mut cleaned)
+        let mut removed = self
+            .end_session(&*self.local_slot()?, task, &mut cleaned)
             .await?;
-        let mut removed = false;
         for record in self.inner.records.of_task(task) {
-            let slot = self.recorded_slot(&record)?;
-            if !slot.spec.is_local()
-                && let Err(error) = self.remove_place(&slot, task, &mut cleaned).await
+            let outcome = match self.recorded_slot(&record) {
+                Ok(slot) if slot.spec.is_local() => Ok(()),
+                Ok(slot) => self.remove_place(&slot, task, &mut cleaned).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = outcome
+                && self.stays(&record, &error, stubborn, &mut cleaned)
             {
-                let text = format!("{} `{}`: {error}", record.backend, record.label);
-                cleaned.failed.push(text);
                 continue;
             }
             remove_directory(&record, &mut cleaned);
@@ -203,19 +224,40 @@ impl Runtime {
         Ok(cleaned)
     }
 
-    /// Ends a task's session where its guest is there.
+    /// Reports a place that cannot be removed; tells whether it stays listed.
+    fn stays(
+        &self,
+        record: &Record,
+        error: &RuntimeError,
+        stubborn: Stubborn,
+        cleaned: &mut Cleaned,
+    ) -> bool {
+        let text = format!("{} `{}`: {error}", record.backend, record.label);
+        if stubborn == Stubborn::Kept {
+            cleaned.failed.push(text);
+            return true;
+        }
+        cleaned
+            .notes
+            .push(format!("forgotten, but perhaps still there: {text}"));
+        self.forget_slot(&record.label);
+        false
+    }
+
+    /// Ends a task's session where its guest is there; tells whether there was one.
     async fn end_session(
         &self,
         slot: &Slot,
         task: &str,
         cleaned: &mut Cleaned,
-    ) -> Result<(), RuntimeError> {
-        if let Some(link) = slot.existing().await? {
-            let grace = self.inner.config.terminal.kill_grace;
-            let ended = link.end_session(&session_key(task), grace).await?;
-            cleaned.ended += ended.ended;
-        }
-        Ok(())
+    ) -> Result<bool, RuntimeError> {
+        let Some(link) = slot.existing().await? else {
+            return Ok(false);
+        };
+        let grace = self.inner.config.terminal.kill_grace;
+        let ended = link.end_session(&session_key(task), grace).await?;
+        cleaned.ended += ended.ended;
+        Ok(ended.existed)
     }
 
     /// Brings files back, ends the task's session, and removes a place that is the task's own.
@@ -241,7 +283,7 @@ impl Runtime {
         if slot.spec.is_disposable() {
             Ok(())
         } else {
-            ended
+            ended.map(|_existed| ())
         }
     }
 
@@ -259,24 +301,35 @@ impl Runtime {
         }
         // A guest that ends before its answer arrived has ended all the same.
         let _ = link.shut_down().await;
-        slot.drop_link().await;
+        slot.drop_link();
     }
 
     /// Removes every place of this home and ends its guests, whoever uses them.
+    /// Places that cannot be removed are named and stay listed.
     pub async fn cleanup_all(&self) -> Result<Cleaned, RuntimeError> {
+        self.clean_all(Stubborn::Kept).await
+    }
+
+    /// Likewise, but places that cannot be removed are forgotten.
+    pub async fn cleanup_all_forced(&self) -> Result<Cleaned, RuntimeError> {
+        self.clean_all(Stubborn::Forgotten).await
+    }
+
+    async fn clean_all(&self, stubborn: Stubborn) -> Result<Cleaned, RuntimeError> {
         let mut cleaned = Cleaned::default();
         let mut gone = HashSet::new();
         for record in self.inner.records.list() {
-            let slot = self.recorded_slot(&record)?;
-            if !slot.spec.is_local() && !gone.contains(&record.label) {
-                self.fetch_files(&slot, &record.task, &mut cleaned).await;
-                self.shut_down(&slot, &mut cleaned).await;
-                if let Err(error) = slot.place.destroy().await {
-                    let text = format!("{} `{}`: {error}", record.backend, record.label);
-                    cleaned.failed.push(text);
+            if !gone.contains(&record.label) {
+                let outcome = match self.recorded_slot(&record) {
+                    Ok(slot) if slot.spec.is_local() => Ok(()),
+                    Ok(slot) => self.wipe(&slot, &record, &mut cleaned).await,
+                    Err(error) => Err(error),
+                };
+                if let Err(error) = outcome
+                    && self.stays(&record, &error, stubborn, &mut cleaned)
+                {
                     continue;
                 }
-                self.forget_slot(&record.label);
                 gone.insert(record.label.clone());
             }
             remove_directory(&record, &mut cleaned);
@@ -297,6 +350,20 @@ impl Runtime {
 }
 
 impl Runtime {
+    /// Removes a place for good, whoever uses it.
+    async fn wipe(
+        &self,
+        slot: &Slot,
+        record: &Record,
+        cleaned: &mut Cleaned,
+    ) -> Result<(), RuntimeError> {
+        self.fetch_files(slot, &record.task, cleaned).await;
+        self.shut_down(slot, cleaned).await;
+        slot.place.destroy().await?;
+        self.forget_slot(&record.label);
+        Ok(())
+    }
+
     /// Ends the shared connection to the configured host, which may be there without a place: for
     /// `doctor`, or after a failed start.
     async fn hang_up(&self) {

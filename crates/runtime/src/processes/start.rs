@@ -105,7 +105,8 @@ impl Runtime {
         check_command(&request.command)?;
         check_task(&request.task)?;
         let slot = self.slot(&request.task)?;
-        let mut link = self.guest(&slot, &request.task).await?;
+        let limit = self.inner.config.terminal.timeout;
+        let mut link = self.guest(&slot, &request.task, limit).await?;
         let command = Bytes::copy_from_slice(request.command.as_bytes());
         let mut start = self.start_message(&slot, &request)?;
         let mut opened = false;

@@ -268,7 +268,7 @@ impl Runtime {
         let input = std::mem::take(&mut request.input);
         let slot = self.slot(request.place_task())?;
         let entered = tokio::select! {
-            access = self.enter(&slot, request.place_task()) => access?,
+            access = self.enter(&slot, request.place_task(), timeout) => access?,
             () = request.interrupt.wait() => return Err(interrupted().into()),
         };
         let has_input = !matches!(input, Input::Empty);

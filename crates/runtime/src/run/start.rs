@@ -55,7 +55,7 @@ impl Runtime {
                 // Not all of it was sent, so nothing was run.
                 Err(error) if tries > 0 && slot.can_regain(&error) => {
                     tries -= 1;
-                    link = self.guest(slot, request.place_task()).await?;
+                    link = self.guest(slot, request.place_task(), timeout).await?;
                     continue;
                 }
                 Err(error) => return Err(error.into()),
@@ -83,7 +83,7 @@ impl Runtime {
                             Ok(session) => session,
                             Err(error) if tries > 0 && error.is_lost_pipe() => {
                                 tries -= 1;
-                                link = self.guest(slot, request.place_task()).await?;
+                                link = self.guest(slot, request.place_task(), timeout).await?;
                                 continue;
                             }
                             Err(error) => return Err(error),
