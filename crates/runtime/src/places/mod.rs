@@ -1,12 +1,13 @@
-//! The lives of places: which one a task uses, listing them and cleaning them up.
+//! The lives of places: which one a task uses, and listing them.
 
 pub(crate) mod environment;
 mod files;
 mod reaper;
+mod removal;
 pub(crate) mod slot;
 pub(crate) mod spec;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,9 +16,9 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use crate::error::RuntimeError;
-use crate::event::EventKind;
 use crate::record::{Record, check_task, now};
-use crate::runtime::{DEFAULT_TASK, Runtime, session_key};
+use crate::runtime::{Runtime, session_key};
+pub use removal::Cleaned;
 use slot::Slot;
 
 /// How a task's session is told in a listing.
@@ -95,32 +96,6 @@ pub struct GuestReport {
     pub own_pids: Vec<u32>,
 }
 
-/// What becomes of a place that cannot be removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stubborn {
-    /// It stays listed, so that it can be tried again.
-    Kept,
-    /// It is forgotten; whatever is there is left to its owner.
-    Forgotten,
-}
-
-/// What a clean-up did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Cleaned {
-    /// The tasks whose places were removed.
-    pub removed: Vec<String>,
-    /// How many commands and leftovers were ended.
-    pub ended: u32,
-    /// How many files of remote places were brought back.
-    pub brought_back: usize,
-    /// What the caller should know, one sentence each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// What could not be removed, and why.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub failed: Vec<String>,
-}
-
 impl Runtime {
     /// Lists the places of this home. Those out of reach are listed as such.
     pub async fn places(&self) -> Result<PlacesReport, RuntimeError> {
@@ -181,199 +156,6 @@ impl Runtime {
         let records = self.inner.records.of_task(task);
         let all = self.report(records).await?.places;
         Ok(all)
-    }
-
-    /// Removes a task's places: ends what runs in them and forgets their state. A place that is
-    /// gone already is no error. One that cannot be removed is named and stays listed.
-    pub async fn cleanup(&self, task: &str) -> Result<Cleaned, RuntimeError> {
-        self.clean_task(task, Stubborn::Kept).await
-    }
-
-    /// Likewise, but a place that cannot be removed is forgotten: it is named in the notes, and
-    /// what is left of it is its owner's to remove.
-    pub async fn cleanup_forced(&self, task: &str) -> Result<Cleaned, RuntimeError> {
-        self.clean_task(task, Stubborn::Forgotten).await
-    }
-
-    async fn clean_task(&self, task: &str, stubborn: Stubborn) -> Result<Cleaned, RuntimeError> {
-        check_task(task)?;
-        let mut cleaned = Cleaned::default();
-        // The local guest may hold a session that no record tells of any more.
-        let mut removed = self
-            .end_session(&*self.local_slot()?, task, &mut cleaned)
-            .await?;
-        for record in self.inner.records.of_task(task) {
-            let outcome = match self.recorded_slot(&record) {
-                Ok(slot) if slot.spec.is_local() => Ok(()),
-                Ok(slot) => self.remove_place(&slot, task, &mut cleaned).await,
-                Err(error) => Err(error),
-            };
-            if let Err(error) = outcome
-                && self.stays(&record, &error, stubborn, &mut cleaned)
-            {
-                continue;
-            }
-            remove_directory(&record, &mut cleaned);
-            removed |= self.inner.records.remove(task, &record.label)?;
-        }
-        self.inner.processes.forget(Some(task));
-        if removed {
-            cleaned.removed.push(task.to_owned());
-            self.emit(task, EventKind::PlaceRemoved);
-        }
-        Ok(cleaned)
-    }
-
-    /// Reports a place that cannot be removed; tells whether it stays listed.
-    fn stays(
-        &self,
-        record: &Record,
-        error: &RuntimeError,
-        stubborn: Stubborn,
-        cleaned: &mut Cleaned,
-    ) -> bool {
-        let text = format!("{} `{}`: {error}", record.backend, record.label);
-        if stubborn == Stubborn::Kept {
-            cleaned.failed.push(text);
-            return true;
-        }
-        cleaned
-            .notes
-            .push(format!("forgotten, but perhaps still there: {text}"));
-        self.forget_slot(&record.label);
-        false
-    }
-
-    /// Ends a task's session where its guest is there; tells whether there was one.
-    async fn end_session(
-        &self,
-        slot: &Slot,
-        task: &str,
-        cleaned: &mut Cleaned,
-    ) -> Result<bool, RuntimeError> {
-        let Some(link) = slot.existing().await? else {
-            return Ok(false);
-        };
-        let grace = self.inner.config.terminal.kill_grace;
-        let ended = link.end_session(&session_key(task), grace).await?;
-        cleaned.ended += ended.ended;
-        Ok(ended.existed)
-    }
-
-    /// Brings files back, ends the task's session, and removes a place that is the task's own.
-    async fn remove_place(
-        &self,
-        slot: &Slot,
-        task: &str,
-        cleaned: &mut Cleaned,
-    ) -> Result<(), RuntimeError> {
-        self.fetch_files(slot, task, cleaned).await;
-        let ended = self.end_session(slot, task, cleaned).await;
-        let shared = self
-            .inner
-            .records
-            .list()
-            .iter()
-            .any(|other| other.label == slot.label && other.task != task);
-        if !shared {
-            self.shut_down(slot, cleaned).await;
-            slot.place.destroy().await?;
-            self.forget_slot(&slot.label);
-        }
-        if slot.spec.is_disposable() {
-            Ok(())
-        } else {
-            ended.map(|_existed| ())
-        }
-    }
-
-    /// Ends a guest and everything in it, if it is there.
-    async fn shut_down(&self, slot: &Slot, cleaned: &mut Cleaned) {
-        let Ok(Some(link)) = slot.existing().await else {
-            return;
-        };
-        if let Ok(info) = link.info().await {
-            cleaned.ended += info
-                .sessions
-                .iter()
-                .map(|session| session.running + session.leftovers)
-                .sum::<u32>();
-        }
-        // A guest that ends before its answer arrived has ended all the same.
-        let _ = link.shut_down().await;
-        slot.drop_link();
-    }
-
-    /// Removes every place of this home and ends its guests, whoever uses them.
-    /// Places that cannot be removed are named and stay listed.
-    pub async fn cleanup_all(&self) -> Result<Cleaned, RuntimeError> {
-        self.clean_all(Stubborn::Kept).await
-    }
-
-    /// Likewise, but places that cannot be removed are forgotten.
-    pub async fn cleanup_all_forced(&self) -> Result<Cleaned, RuntimeError> {
-        self.clean_all(Stubborn::Forgotten).await
-    }
-
-    async fn clean_all(&self, stubborn: Stubborn) -> Result<Cleaned, RuntimeError> {
-        let mut cleaned = Cleaned::default();
-        let mut gone = HashSet::new();
-        for record in self.inner.records.list() {
-            if !gone.contains(&record.label) {
-                let outcome = match self.recorded_slot(&record) {
-                    Ok(slot) if slot.spec.is_local() => Ok(()),
-                    Ok(slot) => self.wipe(&slot, &record, &mut cleaned).await,
-                    Err(error) => Err(error),
-                };
-                if let Err(error) = outcome
-                    && self.stays(&record, &error, stubborn, &mut cleaned)
-                {
-                    continue;
-                }
-                gone.insert(record.label.clone());
-            }
-            remove_directory(&record, &mut cleaned);
-            self.inner.records.remove(&record.task, &record.label)?;
-            self.emit(&record.task, EventKind::PlaceRemoved);
-            if !cleaned.removed.contains(&record.task) {
-                cleaned.removed.push(record.task);
-            }
-        }
-        self.hang_up().await;
-        let local = self.local_slot()?;
-        self.shut_down(&local, &mut cleaned).await;
-        local.place.sweep().await?;
-        self.inner.processes.forget(None);
-        self.inner.records.remove_folder();
-        Ok(cleaned)
-    }
-}
-
-impl Runtime {
-    /// Removes a place for good, whoever uses it.
-    async fn wipe(
-        &self,
-        slot: &Slot,
-        record: &Record,
-        cleaned: &mut Cleaned,
-    ) -> Result<(), RuntimeError> {
-        self.fetch_files(slot, &record.task, cleaned).await;
-        self.shut_down(slot, cleaned).await;
-        slot.place.destroy().await?;
-        self.forget_slot(&record.label);
-        Ok(())
-    }
-
-    /// Ends the shared connection to the configured host, which may be there without a place: for
-    /// `doctor`, or after a failed start.
-    async fn hang_up(&self) {
-        if let Ok(slot) = self.slot(DEFAULT_TASK)
-            && slot.spec.is_remote_host()
-        {
-            // One that cannot be ended ends by itself.
-            let _ = slot.place.destroy().await;
-            self.forget_slot(&slot.label);
-        }
     }
 }
 
@@ -443,21 +225,6 @@ fn leftover(process: &ProcessInfo) -> LeftoverReport {
     LeftoverReport {
         pid: process.pid,
         command: process.command.display(),
-    }
-}
-
-/// Removes a directory that was made for the task; never one that was there before.
-fn remove_directory(record: &Record, cleaned: &mut Cleaned) {
-    if !record.own_directory {
-        return;
-    }
-    match std::fs::remove_dir_all(record.directory()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            cleaned
-                .failed
-                .push(format!("`{}`: {error}", record.directory.display()));
-        }
-        _ => {}
     }
 }
 

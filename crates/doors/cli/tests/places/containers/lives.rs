@@ -114,6 +114,28 @@ fn an_idle_container_stops_and_is_started_again_but_not_while_a_process_or_its_r
     assert_eq!(site.container(), container);
 }
 
+#[test]
+fn a_host_that_is_stopped_for_a_while_keeps_its_command() {
+    // Longer than three heartbeats of 5 s, after which each side takes the other for gone.
+    const STOP: Duration = Duration::from_secs(18);
+    let site = Kind::Docker.site();
+    site.terminal("true").code();
+    let counting = "i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; sleep 0.5; done";
+    let sleep = Sleep::new();
+    let command = sleep.fill(&format!("sleep N & {counting}; kill $!"));
+    let call = site.start_call(&json!({"command": command}));
+    sleep.runs(1);
+    call.signal(Signal::STOP);
+    let since = Instant::now();
+    wait_until(PATIENCE, "it was stopped for a while", || {
+        since.elapsed() > STOP
+    });
+    call.signal(Signal::CONT);
+    let answer = Answer::parse(&call.finish_within(PATIENCE).out);
+    let expected: Vec<String> = (1..=40).map(|line| format!("line {line}\n")).collect();
+    answer.printed(&expected.concat());
+}
+
 pub(super) fn a_container_removed_in_mid_call_is_a_lost_place_and_the_next_call_works(kind: Kind) {
     let site = kind.site();
     site.terminal("cd /usr").printed("");
