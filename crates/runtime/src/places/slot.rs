@@ -152,7 +152,7 @@ impl Slot {
         let mut pauses = RETRIES.iter();
         let opened = loop {
             let error = match self.open(progress).await {
-                Err(error) if error.is_transient() => error,
+                Err(error) if self.may_pass(&error) => error,
                 result => break result,
             };
             let Some(pause) = pauses.next() else {
@@ -171,6 +171,13 @@ impl Slot {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Tells whether trying again soon may help. A container that vanishes while it is being made
+    /// was removed by somebody, and can be made again.
+    fn may_pass(&self, error: &PlaceError) -> bool {
+        let vanished = error.trouble() == Some(Trouble::NoContainer);
+        error.is_transient() || (vanished && self.spec.is_disposable())
     }
 
     /// Tells whether something may be there although the place could not be opened: a container

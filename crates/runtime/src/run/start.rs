@@ -72,7 +72,9 @@ impl Runtime {
                 Err(PlaceError::Failed(Failure {
                     kind: FailureKind::NoSession,
                     ..
-                })) if !opened => {
+                })) if !opened || tries > 0 => {
+                    // One that was just opened and is gone was removed by somebody meanwhile.
+                    tries -= u32::from(opened);
                     exec.id = exoshell_place::nonce()?;
                     if let Some(task) = &request.task {
                         let session = tokio::select! {
