@@ -236,7 +236,7 @@ async fn an_idle_guest_stays_while_it_keeps_the_result_of_a_process() {
     let ended = Instant::now();
     // No host at all, for several times as long as it may be idle or alone.
     drop((channel, host));
-    tokio::time::sleep(Duration::from_millis(1000)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     let host = Host::new(&dir).await;
     let all = Processes {
         id: None,
