@@ -331,3 +331,10 @@ fn in_a_place_to_throw_away_only_the_users_own_rules_count() {
         Verdict::Allow
     );
 }
+
+#[test]
+fn letters_of_several_bytes_break_no_option() {
+    for command in ["ruby -\u{202e}pp.rb", "perl -\u{e9}x y", "ruby -\u{e9}"] {
+        let _ = verdict(command);
+    }
+}

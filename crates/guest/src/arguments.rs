@@ -10,6 +10,13 @@ use crate::serve::Settings;
 /// How long a guest stays with nobody connected and nothing to guard.
 const EXIT_AFTER: Duration = Duration::from_secs(60);
 
+/// How long finished processes are kept.
+const KEEP: Duration = Duration::from_secs(3600);
+
+/// How long a fresh shell may take to tell its state: long enough for a start-up file on a slow
+/// disk, short enough for whoever waits.
+const SHELL_LIMIT: Duration = Duration::from_secs(20);
+
 /// What to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Action {
@@ -42,6 +49,8 @@ pub(crate) fn parse(
         home: None,
         idle: None,
         exit_after: EXIT_AFTER,
+        keep: KEEP,
+        shell: SHELL_LIMIT,
     };
     let mut nonce = String::new();
     let mut existing = false;
@@ -61,6 +70,8 @@ pub(crate) fn parse(
             Some("--exit-after-ms") => {
                 settings.exit_after = milliseconds("--exit-after-ms", &value)?;
             }
+            Some("--keep-ms") => settings.keep = milliseconds("--keep-ms", &value)?,
+            Some("--shell-ms") => settings.shell = milliseconds("--shell-ms", &value)?,
             _ => return Err(usage(format!("unknown option `{}`", flag.display()))),
         }
     }

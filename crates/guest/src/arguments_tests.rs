@@ -21,6 +21,10 @@ fn attach_takes_several_folders_in_order() {
         "1500",
         "--exit-after-ms",
         "20",
+        "--keep-ms",
+        "30",
+        "--shell-ms",
+        "40",
     ])
     .unwrap();
     let expected = Action::Attach {
@@ -32,6 +36,8 @@ fn attach_takes_several_folders_in_order() {
     assert_eq!(settings.home, Some(PathBuf::from("/work")));
     assert_eq!(settings.idle, Some(Duration::from_millis(1500)));
     assert_eq!(settings.exit_after, Duration::from_millis(20));
+    assert_eq!(settings.keep, Duration::from_millis(30));
+    assert_eq!(settings.shell, Duration::from_millis(40));
 }
 
 #[test]

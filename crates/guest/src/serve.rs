@@ -36,6 +36,10 @@ pub(crate) struct Settings {
     pub(crate) idle: Option<Duration>,
     /// How long it stays with nobody connected and nothing to guard.
     pub(crate) exit_after: Duration,
+    /// How long finished processes are kept.
+    pub(crate) keep: Duration,
+    /// How long a fresh shell may take to tell its state.
+    pub(crate) shell: Duration,
 }
 
 /// Becomes a daemon, unless one serves the folder already. Returns when it ends.
@@ -155,6 +159,8 @@ fn run(settings: &Settings, folder: &mut Folder, spawner: Spawner, parts: Parts)
         let limits = Limits {
             exit_after: settings.exit_after,
             idle: settings.idle,
+            keep: settings.keep,
+            shell: settings.shell,
         };
         let guest = Guest::new(folder.dir.clone(), spawner, settings.home.clone(), limits)?;
         let guest = Arc::new(guest);

@@ -24,6 +24,37 @@ async fn a_silent_peer_is_given_up_after_three_heartbeats() {
     assert_eq!(pings, 3);
 }
 
+/// A host that was stopped for a while takes its guest for silent when it goes on, although both
+/// are well. What it lets go then must reach nobody as an answer: the guest keeps the work for the
+/// host's next connection only if it sees a lost one.
+#[tokio::test(start_paused = true)]
+async fn a_connection_given_up_for_silence_says_nothing_of_its_work() {
+    for role in [Role::Host, Role::Guest] {
+        let (ours, mut incoming, mut peer) = connect_to_peer(64 * KIB, role, BEATING);
+        let mut channel = if role == Role::Host {
+            ours.open(b"ask".to_vec()).unwrap()
+        } else {
+            peer.send(Kind::Request, 0, 1, b"ask").await;
+            within(incoming.accept()).await.unwrap().0
+        };
+        // In a task of its own it learns of the end, and lets go, before the writer does.
+        let owner = tokio::spawn(async move {
+            loop {
+                if let Err(reason) = channel.receive().await {
+                    return reason;
+                }
+            }
+        });
+        assert_eq!(within(owner).await.unwrap(), CloseReason::Silent(30));
+        let mut kinds = Vec::new();
+        while let Some(frame) = within(peer.try_next()).await {
+            kinds.push(frame.kind);
+        }
+        kinds.retain(|kind| !matches!(kind, Kind::Request | Kind::Ping));
+        assert_eq!(kinds, [], "{role:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn any_traffic_counts_as_a_sign_of_life() {
     let (host, _incoming, mut peer) = connect_to_peer(KIB, Role::Host, BEATING);

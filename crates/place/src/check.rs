@@ -9,6 +9,8 @@ pub enum CheckOutcome {
     Limited,
     /// It does not work.
     Broken,
+    /// Nobody has said what it should be.
+    NotConfigured,
 }
 
 /// One thing that was looked at.
@@ -56,6 +58,19 @@ impl Check {
     ) -> Self {
         Self {
             outcome: CheckOutcome::Broken,
+            remedy: Some(remedy.into()),
+            ..Self::fine(name, found)
+        }
+    }
+
+    /// Reports something that nobody has configured.
+    pub fn not_configured(
+        name: impl Into<String>,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            outcome: CheckOutcome::NotConfigured,
             remedy: Some(remedy.into()),
             ..Self::fine(name, found)
         }

@@ -3,7 +3,7 @@
 use exoshell_place::{Check, CheckOutcome};
 use serde::{Serialize, Serializer};
 
-use crate::config::Backend;
+use crate::config::{Backend, Resolved};
 use crate::places::spec::PlaceSpec;
 use crate::record::TaskOverrides;
 use crate::runtime::{DEFAULT_TASK, Runtime};
@@ -18,6 +18,8 @@ pub struct BackendReport {
     pub engine: Option<String>,
     /// Whether tasks use it as things are configured.
     pub wanted: bool,
+    /// Whether it is known which places are meant: a host for `ssh`, a launcher for `command`.
+    pub configured: bool,
     /// Whether a place could be had.
     pub works: bool,
     /// What was looked at.
@@ -48,6 +50,7 @@ fn outcome_name<S: Serializer>(outcome: &CheckOutcome, serializer: S) -> Result<
         CheckOutcome::Fine => "fine",
         CheckOutcome::Limited => "limited",
         CheckOutcome::Broken => "broken",
+        CheckOutcome::NotConfigured => "not_configured",
     })
 }
 
@@ -78,6 +81,7 @@ impl Runtime {
         let mut config = self.config().clone();
         let wanted = config.terminal.backend == backend;
         config.terminal.backend = backend;
+        let missing = missing_setting(&config);
         let directory = self.inner.environment.directory();
         let overrides = TaskOverrides::default();
         let chosen = PlaceSpec::choose(&config, &overrides, DEFAULT_TASK, directory);
@@ -99,17 +103,35 @@ impl Runtime {
             },
             Err(error) => {
                 let remedy = error.hint().unwrap_or_default();
-                vec![Check::broken("configuration", error.to_string(), remedy)]
+                let found = error.to_string();
+                vec![match missing {
+                    Some(key) => Check::not_configured(
+                        "configuration",
+                        format!("`{key}` is not set"),
+                        remedy,
+                    ),
+                    None => Check::broken("configuration", found, remedy),
+                }]
             }
         };
         BackendReport {
             backend: backend.as_str(),
             engine,
             wanted,
+            configured: missing.is_none(),
             works: checks
                 .iter()
-                .all(|check| check.outcome != CheckOutcome::Broken),
+                .all(|check| matches!(check.outcome, CheckOutcome::Fine | CheckOutcome::Limited)),
             checks: checks.into_iter().map(CheckReport::from).collect(),
         }
+    }
+}
+
+/// Names the setting without which the backend leads nowhere.
+fn missing_setting(config: &Resolved) -> Option<&'static str> {
+    match config.terminal.backend {
+        Backend::Ssh if config.ssh.host.is_none() => Some("ssh.host"),
+        Backend::Command if config.command.launch.is_empty() => Some("command.launch"),
+        _ => None,
     }
 }

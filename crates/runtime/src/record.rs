@@ -241,6 +241,17 @@ impl Records {
         }
     }
 
+    /// Removes the record of a place that never came to be; one that somebody uses by now stays.
+    pub(crate) fn remove_unused(&self, task: &str, label: &str) -> Result<(), RuntimeError> {
+        let path = self.path(task, label);
+        let _lock = self.lock()?;
+        let record: Option<Record> = state_file::read(&path);
+        if record.is_some_and(|record| record.incarnation.is_none() && record.described.is_none()) {
+            self.remove(task, label)?;
+        }
+        Ok(())
+    }
+
     /// Removes the folder if nothing is in it any more.
     pub(crate) fn remove_folder(&self) {
         let _ = fs::remove_file(self.dir.join(LOCK));

@@ -87,3 +87,25 @@ fn a_damaged_record_is_replaced() {
         .unwrap();
     assert!(created);
 }
+
+#[test]
+fn only_the_record_of_a_place_that_never_was_is_taken_back() {
+    let home = tempfile::tempdir().unwrap();
+    let records = Records::new(home.path());
+    for task in ["unused", "used", "described"] {
+        let made = records.get_or_create(task, "local", || Ok(record(task)));
+        assert!(made.unwrap().1);
+    }
+    let change = |task: &str, change: fn(&mut Record)| {
+        records.update(task, "local", change).unwrap();
+    };
+    change("used", |record| record.incarnation = Some("i".to_owned()));
+    change("described", |record| {
+        record.described = Some("i".to_owned());
+    });
+    for task in ["unused", "used", "described", "never made"] {
+        records.remove_unused(task, "local").unwrap();
+    }
+    let left: Vec<String> = records.list().into_iter().map(|r| r.task).collect();
+    assert_eq!(left, ["described", "used"]);
+}

@@ -264,14 +264,31 @@ impl Runtime {
     }
 
     /// Returns the way into a task's place, making the place if it is not there.
-    pub(crate) async fn enter(&self, slot: &Slot, task: &str) -> Result<Access, RuntimeError> {
-        let access = slot.enter(&self.progress(task)).await.inspect_err(|_| {
-            // What happened on the way stays true: the next call that gets there tells it. Where
-            // it cannot be kept, the failure itself is what counts.
-            let _ = self.keep_notes(slot, task, slot.place.take_notes());
-        })?;
-        self.sweep_later(slot);
-        Ok(access)
+    ///
+    /// A place that has to be made is in the records before, so that it is listed and can be
+    /// removed whatever becomes of this program meanwhile.
+    pub(crate) async fn enter(
+        &self,
+        slot: &Slot,
+        task: &str,
+        limit: Duration,
+    ) -> Result<Access, RuntimeError> {
+        let noted = !slot.spec.is_local() && !slot.is_open() && self.record(slot, task)?.1;
+        match slot.enter(&self.progress(task), limit).await {
+            Ok(access) => {
+                self.sweep_later(slot);
+                Ok(access)
+            }
+            Err(error) => {
+                // What happened on the way stays true: the next call that gets there tells it.
+                // Where it cannot be kept, the failure itself is what counts.
+                let _ = self.keep_notes(slot, task, slot.place.take_notes());
+                if noted && !slot.may_have_left_something(&error).await {
+                    self.inner.records.remove_unused(task, &slot.label)?;
+                }
+                Err(error.into())
+            }
+        }
     }
 
     /// Keeps notes about a task's place for the next call that succeeds.
@@ -300,8 +317,13 @@ impl Runtime {
     }
 
     /// Returns the guest of a task's place, making the place if it is not there.
-    pub(crate) async fn guest(&self, slot: &Slot, task: &str) -> Result<Link, RuntimeError> {
-        match self.enter(slot, task).await? {
+    pub(crate) async fn guest(
+        &self,
+        slot: &Slot,
+        task: &str,
+        limit: Duration,
+    ) -> Result<Link, RuntimeError> {
+        match self.enter(slot, task, limit).await? {
             Access::Guest(link) => Ok(link),
             Access::Plain(shell) => Err(PlaceError::NoGuest {
                 why: shell.why().to_owned(),
@@ -317,7 +339,7 @@ impl Runtime {
         link: &Link,
         task: &str,
     ) -> Result<Opened, RuntimeError> {
-        let (record, new_place) = self.record(slot, task)?;
+        let record = self.record(slot, task)?.0;
         let incarnation = &link.hello().incarnation;
         self.describe_place(slot, &record, incarnation).await?;
         let mut notes = self.bring_files(slot, link, task).await?;
@@ -328,9 +350,11 @@ impl Runtime {
         };
         let opened = link.open_session(request).await?;
         let state_lost = opened.created && record.incarnation.is_some();
+        let mut new_place = false;
         if record.incarnation.as_ref() != Some(incarnation) {
             self.inner.records.update(task, &slot.label, |record| {
-                record.incarnation = Some(incarnation.clone());
+                let before = record.incarnation.replace(incarnation.clone());
+                new_place = before.is_none();
             })?;
         }
         if new_place {

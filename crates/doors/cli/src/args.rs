@@ -94,7 +94,7 @@ pub(crate) struct RunArgs {
     /// The command, as shell text. Several words are joined by spaces.
     #[arg(required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<String>,
-    /// Run in this task's session, which keeps directory, variables and functions.
+    /// Run in this task's session, which keeps the directory, exported variables and functions.
     #[arg(long)]
     pub(crate) task: Option<String>,
     #[command(flatten)]
@@ -280,6 +280,10 @@ pub(crate) enum PlacesCommand {
         /// Remove every place and end the guest, whoever uses it.
         #[arg(long, conflicts_with = "task")]
         all: bool,
+        /// Forget a place even if it cannot be removed; what is left of it is then yours to
+        /// remove.
+        #[arg(long)]
+        force: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,

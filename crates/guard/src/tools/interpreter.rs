@@ -331,7 +331,12 @@ fn bundled(call: &Call<'_>, interpreter: &Interpreter) -> Vec<Argument> {
             let bundle =
                 !ended && text.len() > 2 && text.starts_with('-') && !text.starts_with("--");
             ended |= text == "--" || !text.starts_with('-');
-            if !bundle || interpreter.short.contains(&text[1..2]) {
+            let first = text.chars().nth(1).unwrap_or_default();
+            if !bundle
+                || interpreter
+                    .short
+                    .contains(first.encode_utf8(&mut [0; 4]) as &str)
+            {
                 return argument.clone();
             }
             // `-i.bak` ends the bundle.

@@ -25,9 +25,6 @@ pub(crate) use held::{Asked, Connected, RunGuard};
 pub(crate) use table::Limits;
 use table::{Running, Table};
 
-/// How long a fresh shell may take to tell its state.
-const BASELINE_LIMIT: Duration = Duration::from_secs(20);
-
 /// What this guest can do beyond the base protocol.
 const CAPABILITIES: &[&str] = &["resume", exoshell_wire::FILES];
 
@@ -78,7 +75,7 @@ impl Guest {
             spawner,
             shells,
             baseline: OnceCell::new(),
-            table: Mutex::new(Table::new()),
+            table: Mutex::new(Table::new(limits.keep)),
             journal: Journal::new(),
             changed: Notify::new(),
         })
@@ -118,7 +115,7 @@ impl Guest {
                 let (tree, pipes) = shells
                     .start_baseline(&self.spawner)
                     .map_err(|error| spawn(&error))?;
-                let exited = tokio::time::timeout(BASELINE_LIMIT, tree.exited()).await;
+                let exited = tokio::time::timeout(self.limits.shell, tree.exited()).await;
                 if exited.is_err() {
                     tree.kill(0).await;
                     return Err(spawn(&"it does not answer"));

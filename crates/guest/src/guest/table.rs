@@ -29,6 +29,10 @@ pub(crate) struct Limits {
     pub(crate) exit_after: Duration,
     /// After this long with nothing to do, whoever is connected.
     pub(crate) idle: Option<Duration>,
+    /// How long finished processes are kept; the guest stays for them.
+    pub(crate) keep: Duration,
+    /// How long a fresh shell may take to tell its state.
+    pub(crate) shell: Duration,
 }
 
 #[derive(Debug)]
@@ -68,11 +72,11 @@ impl Running {
 }
 
 impl Table {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(keep: Duration) -> Self {
         Self {
             sessions: HashMap::new(),
             runs: HashMap::new(),
-            processes: ProcessTable::default(),
+            processes: ProcessTable::new(keep),
             resumable: Resumable::default(),
             past_ids: HashSet::new(),
             past_order: VecDeque::new(),
@@ -140,7 +144,7 @@ impl Table {
         let Some(limit) = limit else {
             return false;
         };
-        if self.requests > 0 || !self.runs.is_empty() || self.processes.has_living() {
+        if self.requests > 0 || !self.runs.is_empty() || self.processes.holds_any() {
             self.busy_at = Instant::now();
         }
         self.busy_at.elapsed() >= limit
@@ -155,7 +159,7 @@ impl Table {
             return true;
         }
         self.sessions.is_empty()
-            && !self.processes.has_living()
+            && !self.processes.holds_any()
             && self.alone_since.elapsed() >= limit
     }
 }

@@ -4,12 +4,17 @@ use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use exoshell_wire::{Events, GuestInfo, RawBytes, Request, SessionRef};
+use bytes::Bytes;
+use exoshell_mux::Item;
+use exoshell_wire::{
+    Events, ExecDone, FailureKind, GuestInfo, ProcessState, ProcessStatus, Processes, RawBytes,
+    Request, SessionRef, Start, Wait, Waited, stream,
+};
 
-use crate::host::{Ended, Host, exec, guest, spec, until};
+use crate::host::{Ended, Host, answer, exec, guest, is_alive, receive, spec, until};
 
 const ANNOUNCEMENT: &[u8] = b"\x01EXOSHELL-GUEST n0nce\n";
 
@@ -193,4 +198,101 @@ async fn an_idle_guest_ends_although_a_host_stays_connected() {
         .unwrap();
     assert!(ended.elapsed() >= Duration::from_millis(390));
     until("the socket goes", || !dir.join("guest.sock").exists()).await;
+}
+
+#[tokio::test]
+async fn an_idle_guest_stays_while_it_keeps_the_result_of_a_process() {
+    const KEEP: Duration = Duration::from_secs(2);
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("guest");
+    let keep = KEEP.as_millis().to_string();
+    let started = guest()
+        .args(["start", "--idle-ms", "200", "--exit-after-ms", "200"])
+        .args(["--keep-ms", &keep, "--dir"])
+        .arg(&dir)
+        .status()
+        .unwrap();
+    assert!(started.success());
+    let host = Host::new(&dir).await;
+    let start = Start {
+        exec: exec("proc_1"),
+        bound: false,
+        notify: true,
+        watch: Vec::new(),
+        check_interval_ms: None,
+        disk_bytes: 0,
+    };
+    let mut channel = host.open(&Request::Start(Box::new(start)));
+    let command = Bytes::from_static(b"echo done; exit 3");
+    channel.send_all(stream::COMMAND, command).await.unwrap();
+    let _: ProcessStatus = answer(&mut channel).await.unwrap();
+    let wait = Wait {
+        id: "proc_1".to_owned(),
+        timeout_ms: 10_000,
+        until: None,
+        from_byte: 0,
+    };
+    let _: Waited = host.ask(&Request::Wait(wait)).await;
+    let ended = Instant::now();
+    // No host at all, for several times as long as it may be idle or alone.
+    drop((channel, host));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let host = Host::new(&dir).await;
+    let all = Processes {
+        id: None,
+        session: None,
+    };
+    let known: Vec<ProcessStatus> = host.ask(&Request::Processes(all)).await;
+    let states: Vec<ProcessState> = known.iter().map(|status| status.state).collect();
+    assert_eq!(states, [ProcessState::Exited { code: Some(3) }]);
+    let events = Events {
+        consumer: "test".to_owned(),
+        follow: false,
+    };
+    let mut channel = host.open(&Request::Events(events));
+    let item = receive(&mut channel).await;
+    assert!(
+        matches!(&item, Item::Event(body) if body.windows(6).any(|part| part == b"proc_1")),
+        "{item:?}"
+    );
+    drop(channel);
+    // What nobody came for in time holds it no longer.
+    tokio::time::timeout(Duration::from_secs(10), host.connection.wait_closed())
+        .await
+        .unwrap();
+    assert!(ended.elapsed() >= KEEP, "{:?}", ended.elapsed());
+    until("the socket goes", || !dir.join("guest.sock").exists()).await;
+}
+
+#[tokio::test]
+async fn a_shell_that_never_answers_is_given_up_and_ended() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("guest");
+    let (shell, pid) = (root.path().join("shell"), root.path().join("pid"));
+    let script = format!("#!/bin/sh\necho $$ >{}\nexec sleep 600\n", pid.display());
+    fs::write(&shell, script).unwrap();
+    fs::set_permissions(&shell, fs::Permissions::from_mode(0o755)).unwrap();
+    // Only this guest sees it in place of bash.
+    let program = guest();
+    let started = Command::new("unshare")
+        .args(["--mount", "/bin/sh", "-ec"])
+        .arg("mount --bind \"$1\" \"$(readlink -f /bin/bash)\"; shift; exec \"$@\"")
+        .arg("sh")
+        .arg(&shell)
+        .arg(program.get_program())
+        .args(["start", "--shell-ms", "300", "--dir"])
+        .arg(&dir)
+        .status()
+        .unwrap();
+    assert!(started.success());
+    let host = Host::new(&dir).await;
+    let began = Instant::now();
+    let mut channel = host.start(exec("one"), "echo never").await;
+    let failed = answer::<ExecDone>(&mut channel).await.unwrap_err();
+    assert_eq!(failed.kind, FailureKind::Spawn);
+    assert!(failed.message.contains("does not answer"), "{failed:?}");
+    assert!(began.elapsed() < Duration::from_secs(10));
+    let pid = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    until("the shell ends", || !is_alive(pid)).await;
+    shut_down(&dir).await;
 }

@@ -10,7 +10,7 @@ mod template;
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use exoshell_place::bootstrap::{Bootstrap, Launcher, command_line};
 use exoshell_place::bundle::{self, GuestBinary};
@@ -31,8 +31,15 @@ const ANNOUNCE_LIMIT: Duration = Duration::from_secs(30);
 /// How long a look may take.
 const LOOK_LIMIT: Duration = Duration::from_secs(20);
 
+/// How long a guest that was told to end may take to let go of its folder, and how often to look.
+const END_LIMIT: Duration = Duration::from_secs(2);
+const END_PAUSE: Duration = Duration::from_millis(10);
+
 /// How much of a command's output is quoted.
 const MAX_QUOTE: u64 = 2000;
+
+/// How the guest names itself where it says what is wrong.
+const GUEST_NAME: &str = "exoshell-guest";
 
 /// What the guest says when it was told to start nothing and nobody listens.
 const NO_GUEST_HERE: &str = "no guest here";
@@ -171,16 +178,22 @@ impl CommandPlace {
         self.home.join("run").join("command").join(&self.key)
     }
 
-    /// Removes what a guest left in the home, unless one lives there.
-    fn remove_own_folder(&self) {
+    /// Removes what a guest left in the home, unless one lives there. One that was told to end is
+    /// waited for.
+    async fn remove_own_folder(&self) {
         let folder = self.own_folder();
         let Ok(lock) = File::open(folder.join("guest.lock")) else {
             return;
         };
-        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            // What cannot be removed is found again by the next guest.
-            let _ = fs::remove_dir_all(folder);
+        let until = Instant::now() + END_LIMIT;
+        while rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            if Instant::now() >= until {
+                return;
+            }
+            tokio::time::sleep(END_PAUSE).await;
         }
+        // What cannot be removed is found again by the next guest.
+        let _ = fs::remove_dir_all(folder);
     }
 
     /// Returns the folders the guest may live in there, the best one first.
@@ -318,6 +331,22 @@ impl Launcher for CommandPlace {
     fn launch<'a>(&'a self, words: &'a [String]) -> PlaceFuture<'a, Launched> {
         Box::pin(async move { self.start(words) })
     }
+
+    /// A launcher that ends without having started anything says why itself.
+    fn explain(&self, silence: &Silence) -> Option<PlaceError> {
+        if !silence.ended || silence.complaint.contains(GUEST_NAME) {
+            return None;
+        }
+        let line = command_line(&self.template.launch);
+        Some(PlaceError::backend(
+            Trouble::DoesNotStart,
+            format!("`{line}` did not start our program: {}", silence.describe()),
+            format!(
+                "run `{line} true` by hand: it must start the program behind it and pass its \
+                 stdin and stdout on"
+            ),
+        ))
+    }
 }
 
 impl Place for CommandPlace {
@@ -374,11 +403,13 @@ impl Place for CommandPlace {
 
     fn destroy(&self) -> PlaceFuture<'_, ()> {
         Box::pin(async {
-            if let Some(words) = &self.template.destroy {
-                run_to_end(words).await?;
-            }
-            self.remove_own_folder();
-            Ok(())
+            let destroyed = match &self.template.destroy {
+                Some(words) => run_to_end(words).await,
+                None => Ok(()),
+            };
+            // The guest is gone in any case.
+            self.remove_own_folder().await;
+            destroyed
         })
     }
 

@@ -154,7 +154,7 @@ impl DockerPlace {
     /// Opens a pipe to this task's container, whatever that takes.
     pub(crate) async fn open_own(&self, progress: &Progress) -> Result<Pipe, PlaceError> {
         let engine = engine::find(&self.settings).await?;
-        for _ in 0..MAX_TRIES {
+        for attempt in 0..MAX_TRIES {
             let (container, origin) = self.provision(&engine, progress).await?;
             self.remember(Some(&container.id));
             if container.label(label::GUEST) == NO_GUEST {
@@ -185,6 +185,12 @@ impl DockerPlace {
                     ));
                     self.discard(&engine, &container).await?;
                 }
+                // Somebody removed it meanwhile, who did not mean what comes next.
+                (Origin::Created, None)
+                    if attempt == 0 && self.was_ended(&engine, &container).await? =>
+                {
+                    self.discard(&engine, &container).await?;
+                }
                 (Origin::Created, _) => {
                     let error = create::post_mortem(&engine, &container).await;
                     self.discard(&engine, &container).await?;
@@ -197,6 +203,15 @@ impl DockerPlace {
             "the container ends again and again while it is being used",
             "see whether something else on this machine stops or removes containers",
         ))
+    }
+
+    /// Tells whether a container that is not up was ended on purpose: a guest that fails says so
+    /// with its code.
+    async fn was_ended(&self, engine: &Engine, container: &Container) -> Result<bool, PlaceError> {
+        Ok(match engine.container(&container.id).await? {
+            Some(container) => container.exit_code == 0 || container.state == "removing",
+            None => true,
+        })
     }
 
     /// Opens a pipe to a guest that may still be starting: many containers at once, or a busy

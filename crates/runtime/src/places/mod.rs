@@ -1,12 +1,13 @@
-//! The lives of places: which one a task uses, listing them and cleaning them up.
+//! The lives of places: which one a task uses, and listing them.
 
 pub(crate) mod environment;
 mod files;
 mod reaper;
+mod removal;
 pub(crate) mod slot;
 pub(crate) mod spec;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,9 +16,9 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use crate::error::RuntimeError;
-use crate::event::EventKind;
 use crate::record::{Record, check_task, now};
-use crate::runtime::{DEFAULT_TASK, Runtime, session_key};
+use crate::runtime::{Runtime, session_key};
+pub use removal::Cleaned;
 use slot::Slot;
 
 /// How a task's session is told in a listing.
@@ -98,23 +99,6 @@ pub struct GuestReport {
     pub own_pids: Vec<u32>,
 }
 
-/// What a clean-up did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Cleaned {
-    /// The tasks whose places were removed.
-    pub removed: Vec<String>,
-    /// How many commands and leftovers were ended.
-    pub ended: u32,
-    /// How many files of remote places were brought back.
-    pub brought_back: usize,
-    /// What the caller should know, one sentence each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// What could not be removed, and why.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub failed: Vec<String>,
-}
-
 impl Runtime {
     /// Lists the places of this home. Those out of reach are listed as such.
     pub async fn places(&self) -> Result<PlacesReport, RuntimeError> {
@@ -175,143 +159,6 @@ impl Runtime {
         let records = self.inner.records.of_task(task);
         let all = self.report(records).await?.places;
         Ok(all)
-    }
-
-    /// Removes a task's places: ends what runs in them and forgets their state. A place that is
-    /// gone already is no error.
-    pub async fn cleanup(&self, task: &str) -> Result<Cleaned, RuntimeError> {
-        check_task(task)?;
-        let mut cleaned = Cleaned::default();
-        // The local guest may hold a session that no record tells of any more.
-        self.end_session(&*self.local_slot()?, task, &mut cleaned)
-            .await?;
-        let mut removed = false;
-        for record in self.inner.records.of_task(task) {
-            let slot = self.recorded_slot(&record)?;
-            if !slot.spec.is_local()
-                && let Err(error) = self.remove_place(&slot, task, &mut cleaned).await
-            {
-                let text = format!("{} `{}`: {error}", record.backend, record.label);
-                cleaned.failed.push(text);
-                continue;
-            }
-            remove_directory(&record, &mut cleaned);
-            removed |= self.inner.records.remove(task, &record.label)?;
-        }
-        self.inner.processes.forget(Some(task));
-        self.session_over(task);
-        if removed {
-            cleaned.removed.push(task.to_owned());
-            self.emit(task, EventKind::PlaceRemoved);
-        }
-        Ok(cleaned)
-    }
-
-    /// Ends a task's session where its guest is there.
-    async fn end_session(
-        &self,
-        slot: &Slot,
-        task: &str,
-        cleaned: &mut Cleaned,
-    ) -> Result<(), RuntimeError> {
-        if let Some(link) = slot.existing().await? {
-            let grace = self.inner.config.terminal.kill_grace;
-            let ended = link.end_session(&session_key(task), grace).await?;
-            cleaned.ended += ended.ended;
-        }
-        Ok(())
-    }
-
-    /// Brings files back, ends the task's session, and removes a place that is the task's own.
-    async fn remove_place(
-        &self,
-        slot: &Slot,
-        task: &str,
-        cleaned: &mut Cleaned,
-    ) -> Result<(), RuntimeError> {
-        self.fetch_files(slot, task, cleaned).await;
-        let ended = self.end_session(slot, task, cleaned).await;
-        let shared = self
-            .inner
-            .records
-            .list()
-            .iter()
-            .any(|other| other.label == slot.label && other.task != task);
-        if !shared {
-            self.shut_down(slot, cleaned).await;
-            slot.place.destroy().await?;
-            self.forget_slot(&slot.label);
-        }
-        if slot.spec.is_disposable() {
-            Ok(())
-        } else {
-            ended
-        }
-    }
-
-    /// Ends a guest and everything in it, if it is there.
-    async fn shut_down(&self, slot: &Slot, cleaned: &mut Cleaned) {
-        let Ok(Some(link)) = slot.existing().await else {
-            return;
-        };
-        if let Ok(info) = link.info().await {
-            cleaned.ended += info
-                .sessions
-                .iter()
-                .map(|session| session.running + session.leftovers)
-                .sum::<u32>();
-        }
-        // A guest that ends before its answer arrived has ended all the same.
-        let _ = link.shut_down().await;
-        slot.drop_link().await;
-    }
-
-    /// Removes every place of this home and ends its guests, whoever uses them.
-    pub async fn cleanup_all(&self) -> Result<Cleaned, RuntimeError> {
-        let mut cleaned = Cleaned::default();
-        let mut gone = HashSet::new();
-        for record in self.inner.records.list() {
-            let slot = self.recorded_slot(&record)?;
-            if !slot.spec.is_local() && !gone.contains(&record.label) {
-                self.fetch_files(&slot, &record.task, &mut cleaned).await;
-                self.shut_down(&slot, &mut cleaned).await;
-                if let Err(error) = slot.place.destroy().await {
-                    let text = format!("{} `{}`: {error}", record.backend, record.label);
-                    cleaned.failed.push(text);
-                    continue;
-                }
-                self.forget_slot(&record.label);
-                gone.insert(record.label.clone());
-            }
-            remove_directory(&record, &mut cleaned);
-            self.inner.records.remove(&record.task, &record.label)?;
-            self.session_over(&record.task);
-            self.emit(&record.task, EventKind::PlaceRemoved);
-            if !cleaned.removed.contains(&record.task) {
-                cleaned.removed.push(record.task);
-            }
-        }
-        self.hang_up().await;
-        let local = self.local_slot()?;
-        self.shut_down(&local, &mut cleaned).await;
-        local.place.sweep().await?;
-        self.inner.processes.forget(None);
-        self.inner.records.remove_folder();
-        Ok(cleaned)
-    }
-}
-
-impl Runtime {
-    /// Ends the shared connection to the configured host, which may be there without a place: for
-    /// `doctor`, or after a failed start.
-    async fn hang_up(&self) {
-        if let Ok(slot) = self.slot(DEFAULT_TASK)
-            && slot.spec.is_remote_host()
-        {
-            // One that cannot be ended ends by itself.
-            let _ = slot.place.destroy().await;
-            self.forget_slot(&slot.label);
-        }
     }
 }
 
@@ -382,21 +229,6 @@ fn leftover(process: &ProcessInfo) -> LeftoverReport {
     LeftoverReport {
         pid: process.pid,
         command: process.command.display(),
-    }
-}
-
-/// Removes a directory that was made for the task; never one that was there before.
-fn remove_directory(record: &Record, cleaned: &mut Cleaned) {
-    if !record.own_directory {
-        return;
-    }
-    match std::fs::remove_dir_all(record.directory()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            cleaned
-                .failed
-                .push(format!("`{}`: {error}", record.directory.display()));
-        }
-        _ => {}
     }
 }
 

@@ -1,7 +1,7 @@
 //! A place in use: how to reach it, and the pipe to it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use exoshell_place::plain::PlainShell;
@@ -16,6 +16,10 @@ const RETRIES: [Duration; 3] = [
     Duration::from_secs(4),
     Duration::from_secs(8),
 ];
+
+/// How long a place may take to open however short a call's own limit is: one that is well may
+/// need a moment.
+const SHORTEST_LIMIT: Duration = Duration::from_secs(5);
 
 /// How long to wait between two tries to get a lost pipe back.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
@@ -36,7 +40,12 @@ pub(crate) struct Slot {
     pub(crate) label: String,
     pub(crate) place: Arc<dyn Place>,
     options: LinkOptions,
-    link: Mutex<Option<Link>>,
+    /// Held only for a moment, so that nobody who can be answered waits.
+    link: std::sync::Mutex<Option<Link>>,
+    /// Held by whoever makes or starts the place, which may take long.
+    opening: Mutex<()>,
+    /// Held by whoever looks whether it is there.
+    looking: Mutex<()>,
     /// Whether this process has sent the configured files.
     sent_files: AtomicBool,
     plain: OnceCell<Arc<PlainShell>>,
@@ -60,7 +69,9 @@ impl Slot {
                 heartbeat: life.heartbeat,
             },
             place,
-            link: Mutex::new(None),
+            link: std::sync::Mutex::default(),
+            opening: Mutex::default(),
+            looking: Mutex::default(),
             sent_files: AtomicBool::new(false),
             plain: OnceCell::new(),
         }
@@ -81,33 +92,78 @@ impl Slot {
         self.place.life()
     }
 
+    /// Tells whether the way in is known, so that nothing has to be made or started.
+    pub(crate) fn is_open(&self) -> bool {
+        self.plain.initialized() || self.open_link().is_some()
+    }
+
+    fn link(&self) -> MutexGuard<'_, Option<Link>> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open_link(&self) -> Option<Link> {
+        self.link().clone().filter(Link::is_open)
+    }
+
+    /// Keeps a link, unless there is a good one by now. Returns the one to use.
+    fn keep(&self, new: Link) -> Link {
+        let mut link = self.link();
+        match link.as_ref().filter(|link| link.is_open()) {
+            Some(old) => old.clone(),
+            None => link.insert(new).clone(),
+        }
+    }
+
     /// Returns the way in, making the place if it is not there. Concurrent callers share one
-    /// opening. What may pass by itself is tried again.
-    pub(crate) async fn enter(&self, progress: &Progress) -> Result<Access, PlaceError> {
+    /// opening. What may pass by itself is tried again. Where nothing has to be made, it takes no
+    /// longer than `limit`.
+    pub(crate) async fn enter(
+        &self,
+        progress: &Progress,
+        limit: Duration,
+    ) -> Result<Access, PlaceError> {
+        let trouble = std::sync::Mutex::new(None);
+        let entered = self.enter_patiently(progress, &trouble);
+        // An image may have to be pulled, which takes as long as it takes; this machine always
+        // answers.
+        if self.spec.is_disposable() || self.spec.is_local() {
+            return entered.await;
+        }
+        let limit = limit.max(SHORTEST_LIMIT);
+        if let Ok(entered) = tokio::time::timeout(limit, entered).await {
+            return entered;
+        }
+        let trouble = trouble.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Err(too_slow(limit, trouble))
+    }
+
+    async fn enter_patiently(
+        &self,
+        progress: &Progress,
+        trouble: &std::sync::Mutex<Option<PlaceError>>,
+    ) -> Result<Access, PlaceError> {
+        let _opening = self.opening.lock().await;
         if let Some(plain) = self.plain.get() {
             return Ok(Access::Plain(Arc::clone(plain)));
         }
-        let mut slot = self.link.lock().await;
-        if let Some(link) = slot.as_ref().filter(|link| link.is_open()) {
-            return Ok(Access::Guest(link.clone()));
+        if let Some(link) = self.open_link() {
+            return Ok(Access::Guest(link));
         }
         let mut pauses = RETRIES.iter();
         let opened = loop {
             let error = match self.open(progress).await {
-                Err(error) if error.is_transient() => error,
+                Err(error) if self.may_pass(&error) => error,
                 result => break result,
             };
             let Some(pause) = pauses.next() else {
                 break Err(error);
             };
             progress.step(&format!("{error}; trying again in {} s", pause.as_secs()));
+            *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             tokio::time::sleep(*pause).await;
         };
         match opened {
-            Ok(link) => {
-                *slot = Some(link.clone());
-                Ok(Access::Guest(link))
-            }
+            Ok(link) => Ok(Access::Guest(self.keep(link))),
             Err(PlaceError::NoGuest { why }) => {
                 let plain = PlainShell::new(Arc::clone(&self.place), why);
                 let plain = self.plain.get_or_init(|| async { Arc::new(plain) }).await;
@@ -117,23 +173,46 @@ impl Slot {
         }
     }
 
+    /// Tells whether trying again soon may help. A container that vanishes while it is being made
+    /// was removed by somebody, and can be made again.
+    fn may_pass(&self, error: &PlaceError) -> bool {
+        let vanished = error.trouble() == Some(Trouble::NoContainer);
+        error.is_transient() || (vanished && self.spec.is_disposable())
+    }
+
+    /// Tells whether something may be there although the place could not be opened: a container
+    /// that was made and is not known to be gone.
+    pub(crate) async fn may_have_left_something(&self, error: &PlaceError) -> bool {
+        if !self.spec.is_disposable() {
+            return false;
+        }
+        match self.place.inspect().await {
+            Ok(facts) => facts.id.is_some(),
+            // An engine that was never there has made nothing.
+            Err(_) => error.is_transient() || error.trouble() == Some(Trouble::TooSlow),
+        }
+    }
+
     async fn open(&self, progress: &Progress) -> Result<Link, PlaceError> {
         let pipe = self.place.open(progress).await?;
         Link::open(pipe, &self.options).await
     }
 
-    /// Returns the link only if the place and a guest are there already.
+    /// Returns the link only if the place and a guest are there already. Does not wait for whoever
+    /// is making or starting the place.
     pub(crate) async fn existing(&self) -> Result<Option<Link>, PlaceError> {
-        let mut slot = self.link.lock().await;
-        if let Some(link) = slot.as_ref().filter(|link| link.is_open()) {
-            return Ok(Some(link.clone()));
+        if let Some(link) = self.open_link() {
+            return Ok(Some(link));
+        }
+        let _looking = self.looking.lock().await;
+        if let Some(link) = self.open_link() {
+            return Ok(Some(link));
         }
         let Some(pipe) = self.place.open_existing().await? else {
             return Ok(None);
         };
         let link = Link::open(pipe, &self.options).await?;
-        *slot = Some(link.clone());
-        Ok(Some(link))
+        Ok(Some(self.keep(link)))
     }
 
     /// Tells whether a failure means that only the pipe is gone, so that its guest may be found
@@ -184,7 +263,29 @@ impl Slot {
     }
 
     /// Forgets the link, for instance because its guest was ended.
-    pub(crate) async fn drop_link(&self) {
-        *self.link.lock().await = None;
+    pub(crate) fn drop_link(&self) {
+        *self.link() = None;
     }
 }
+
+fn too_slow(limit: Duration, trouble: Option<PlaceError>) -> PlaceError {
+    let seconds = limit.as_secs_f64();
+    let hint = trouble.as_ref().and_then(PlaceError::hint);
+    let why = trouble.map_or_else(
+        || "nothing answered".to_owned(),
+        |trouble| trouble.to_string(),
+    );
+    PlaceError::backend(
+        Trouble::TooSlow,
+        format!("the place was not reached within {seconds} s, so nothing was run: {why}"),
+        hint.unwrap_or_else(|| {
+            "see with `exoshell doctor` whether it can be reached; a longer timeout of the call \
+             gives it more time"
+                .to_owned()
+        }),
+    )
+}
+
+#[cfg(test)]
+#[path = "slot_tests.rs"]
+mod tests;

@@ -57,7 +57,12 @@ impl PlaceSpec {
             Self::Docker(settings) => match (&settings.container, &settings.program) {
                 (Some(container), _) => format!("docker-container:{container}"),
                 (None, None) => format!("docker:{task}"),
-                (None, Some(program)) => format!("docker@{}:{task}", program.display()),
+                (None, Some(program)) => {
+                    // A colon ends the program's name, so it has none itself.
+                    let program = program.display().to_string();
+                    let program = program.replace('%', "%25").replace(':', "%3a");
+                    format!("docker@{program}:{task}")
+                }
             },
             Self::Ssh(settings) => {
                 let user = settings.user.as_deref().unwrap_or_default();
@@ -278,3 +283,7 @@ pub(crate) fn short_hex(digest: &[u8]) -> String {
         .fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
     format!("{number:016x}")
 }
+
+#[cfg(test)]
+#[path = "spec_tests.rs"]
+mod tests;

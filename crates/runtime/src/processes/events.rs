@@ -129,7 +129,8 @@ impl Runtime {
         let local = self.local_slot()?;
         if follow && self.config().terminal.backend == Backend::Local {
             // Whoever waits for events is there before the first process.
-            self.guest(&local, "").await?;
+            self.guest(&local, "", self.inner.config.terminal.timeout)
+                .await?;
         }
         let (sender, receiver) = mpsc::channel(QUEUE);
         let mut events = ProcessEvents {

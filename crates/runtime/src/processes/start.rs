@@ -19,6 +19,10 @@ use crate::record::check_task;
 use crate::run::{RunRequest, check_command};
 use crate::runtime::{Owner, Runtime, millis};
 
+/// How often a session is opened for one start: one that was just opened and is gone was removed
+/// by somebody meanwhile.
+const OPENINGS: u32 = 3;
+
 /// A process to start.
 #[derive(Debug)]
 pub struct StartRequest {
@@ -154,10 +158,11 @@ impl Runtime {
         slot: &Arc<Slot>,
         request: StartRequest,
     ) -> Result<ProcessStatus, RuntimeError> {
-        let mut link = self.guest(slot, &request.task).await?;
+        let limit = self.inner.config.terminal.timeout;
+        let mut link = self.guest(slot, &request.task, limit).await?;
         let command = Bytes::copy_from_slice(request.command.as_bytes());
         let mut start = self.start_message(slot, &request)?;
-        let mut opened = false;
+        let mut openings = OPENINGS;
         loop {
             let id = start.exec.id.clone();
             let record = self.keep_record(slot, &link, &id, &request)?;
@@ -194,12 +199,12 @@ impl Runtime {
                             ..
                         })
                     );
-                    if !no_session || opened {
+                    if !no_session || openings == 0 {
                         return Err(error.into());
                     }
                     let session = self.open_session(slot, &link, &request.task).await?;
                     self.keep_notes(slot, &request.task, session.notes)?;
-                    opened = true;
+                    openings -= 1;
                     start = self.start_message(slot, &request)?;
                 }
             }

@@ -322,7 +322,7 @@ impl Runtime {
             .unwrap_or(self.inner.config.terminal.timeout);
         let input = std::mem::take(&mut request.input);
         let entered = tokio::select! {
-            access = self.enter(slot, request.place_task()) => access?,
+            access = self.enter(slot, request.place_task(), timeout) => access?,
             () = request.interrupt.wait() => return Err(interrupted().into()),
         };
         let has_input = !matches!(input, Input::Empty);

@@ -55,7 +55,7 @@ impl Runtime {
                 // Not all of it was sent, so nothing was run.
                 Err(error) if tries > 0 && slot.can_regain(&error) => {
                     tries -= 1;
-                    link = self.guest(slot, request.place_task()).await?;
+                    link = self.guest(slot, request.place_task(), timeout).await?;
                     continue;
                 }
                 Err(error) => return Err(error.into()),
@@ -72,7 +72,9 @@ impl Runtime {
                 Err(PlaceError::Failed(Failure {
                     kind: FailureKind::NoSession,
                     ..
-                })) if !opened => {
+                })) if !opened || tries > 0 => {
+                    // One that was just opened and is gone was removed by somebody meanwhile.
+                    tries -= u32::from(opened);
                     exec.id = exoshell_place::nonce()?;
                     if let Some(task) = &request.task {
                         let session = tokio::select! {
@@ -83,7 +85,7 @@ impl Runtime {
                             Ok(session) => session,
                             Err(error) if tries > 0 && error.is_lost_pipe() => {
                                 tries -= 1;
-                                link = self.guest(slot, request.place_task()).await?;
+                                link = self.guest(slot, request.place_task(), timeout).await?;
                                 continue;
                             }
                             Err(error) => return Err(error),

@@ -19,8 +19,12 @@ async fn try_run(args: &DoctorArgs) -> Result<u8, RuntimeError> {
     let only = args.backend.as_deref().map(place_args::parse).transpose()?;
     let runtime = load(&PlaceArgs::default())?;
     let reports = runtime.doctor(only).await;
-    let asked = |report: &BackendReport| report.wanted || only.is_some();
-    let code = if reports.iter().any(|report| asked(report) && !report.works) {
+    // A backend that nobody configured is no fault, unless tasks are to use it.
+    let fails = |report: &BackendReport| {
+        let asked = report.wanted || (only.is_some() && report.configured);
+        asked && !report.works
+    };
+    let code = if reports.iter().any(fails) {
         output::OWN_FAILURE
     } else {
         0
@@ -41,6 +45,8 @@ fn text(reports: &[BackendReport]) -> String {
     for report in reports {
         let mark = if report.works {
             "works"
+        } else if !report.configured {
+            "not configured"
         } else {
             "does not work"
         };
@@ -55,6 +61,7 @@ fn text(reports: &[BackendReport]) -> String {
                 CheckOutcome::Fine => "ok     ",
                 CheckOutcome::Limited => "limited",
                 CheckOutcome::Broken => "broken ",
+                CheckOutcome::NotConfigured => "missing",
             };
             let _ = writeln!(text, "  {mark}  {}: {}", check.name, check.found);
             if let Some(remedy) = &check.remedy {

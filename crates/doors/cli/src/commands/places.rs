@@ -9,12 +9,20 @@ use super::{load, written};
 use crate::args::{PlaceArgs, PlacesCommand};
 use crate::output;
 
+/// The exit code of a removal that found nothing to remove.
+const NOTHING_THERE: u8 = 1;
+
 /// Lists, describes or removes places.
 pub(crate) async fn run(command: PlacesCommand) -> u8 {
     let (result, as_json) = match command {
         PlacesCommand::Ls { json } => (list(json).await, json),
         PlacesCommand::Info { task, json } => (info(&task, json).await, json),
-        PlacesCommand::Rm { task, all, json } => (remove(&task, all, json).await, json),
+        PlacesCommand::Rm {
+            task,
+            all,
+            force,
+            json,
+        } => (remove(&task, all, force, json).await, json),
     };
     result.unwrap_or_else(|error| output::error(&error, as_json))
 }
@@ -48,7 +56,9 @@ async fn list(as_json: bool) -> Result<u8, RuntimeError> {
 fn row(place: &PlaceReport) -> [String; 7] {
     let living = place.background;
     let state = if place.state != "running" {
-        place.state.clone()
+        // Why it is out of reach would tear the table.
+        let word = place.state.split(':').next();
+        word.unwrap_or(&place.state).to_owned()
     } else if !place.session {
         "no session".to_owned()
     } else if place.running == 0 && living == 0 {
@@ -143,6 +153,10 @@ fn describe(place: &PlaceReport) -> String {
     if let Some(image) = &place.image {
         let _ = writeln!(text, "image      {image}");
     }
+    let state = match place.state.strip_prefix("unreachable: ") {
+        Some(why) => format!("unreachable: {}", printable(why)),
+        None => state,
+    };
     let _ = write!(
         text,
         "state      {state}\nage        {age}\nidle       {idle}\ndirectory  {directory}\n"
@@ -164,14 +178,31 @@ fn describe(place: &PlaceReport) -> String {
     text
 }
 
-async fn remove(tasks: &[String], all: bool, as_json: bool) -> Result<u8, RuntimeError> {
+async fn remove(
+    tasks: &[String],
+    all: bool,
+    force: bool,
+    as_json: bool,
+) -> Result<u8, RuntimeError> {
     let runtime = load(&PlaceArgs::default())?;
+    let mut unknown = Vec::new();
     let cleaned = if all {
-        runtime.cleanup_all().await?
+        if force {
+            runtime.cleanup_all_forced().await?
+        } else {
+            runtime.cleanup_all().await?
+        }
     } else {
         let mut total = Cleaned::default();
         for task in tasks {
-            let mut one = runtime.cleanup(task).await?;
+            let mut one = if force {
+                runtime.cleanup_forced(task).await?
+            } else {
+                runtime.cleanup(task).await?
+            };
+            if one.removed.is_empty() && one.failed.is_empty() {
+                unknown.push(format!("no place of task `{task}`"));
+            }
             total.removed.append(&mut one.removed);
             total.failed.append(&mut one.failed);
             total.notes.append(&mut one.notes);
@@ -180,13 +211,33 @@ async fn remove(tasks: &[String], all: bool, as_json: bool) -> Result<u8, Runtim
         }
         total
     };
-    let code = if cleaned.failed.is_empty() {
+    let mut code = if cleaned.failed.is_empty() {
         0
     } else {
         output::OWN_FAILURE
     };
+    if !unknown.is_empty() {
+        let nothing_else = unknown.len() == tasks.len();
+        if nothing_else || !as_json {
+            let text = format!(
+                "{}; `exoshell places ls` lists those that exist",
+                unknown.join(", ")
+            );
+            output::error(&RuntimeError::Usage(text), as_json);
+        }
+        if code == 0 {
+            code = NOTHING_THERE;
+        }
+        if nothing_else {
+            return Ok(code);
+        }
+    }
     if as_json {
-        let shown = written(output::json(&json!(cleaned)));
+        let mut answer = json!(cleaned);
+        if !unknown.is_empty() {
+            answer["unknown"] = json!(unknown);
+        }
+        let shown = written(output::json(&answer));
         return Ok(if shown == 0 { code } else { shown });
     }
     output::talk(&format!(
@@ -202,6 +253,9 @@ async fn remove(tasks: &[String], all: bool, as_json: bool) -> Result<u8, Runtim
     }
     for failure in &cleaned.failed {
         output::talk(&format!("exoshell: error: not removed: {failure}"));
+    }
+    if !cleaned.failed.is_empty() {
+        output::talk("  hint: mend what is in the way, or forget the place with `--force`");
     }
     Ok(code)
 }

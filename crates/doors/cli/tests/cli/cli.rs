@@ -389,14 +389,27 @@ fn places_are_listed_described_and_removed() {
     );
     assert_eq!(world.exoshell(["places", "info", "nonesuch"]).code(), 125);
     let gone = world.exoshell(["places", "rm", "nonesuch"]);
-    assert_eq!(
-        gone.code(),
-        0,
-        "removing what is not there is no error: {}",
+    assert_eq!(gone.code(), 1);
+    assert!(
+        gone.talk().contains("no place of task `nonesuch`"),
+        "{}",
         gone.talk()
     );
-    assert_eq!(world.exoshell(["places", "rm", "a b/../ü"]).code(), 0);
-    assert_eq!(world.exoshell(["places", "rm", "a b/../ü"]).code(), 0);
+    let gone = world.exoshell(["places", "rm", "nonesuch", "--json"]);
+    let answer: Value = serde_json::from_slice(&gone.out).unwrap();
+    assert_eq!((gone.code(), &answer["error_kind"]), (1, &json!("usage")));
+    // One that is there is removed all the same.
+    let both = world.exoshell(["places", "rm", "nonesuch", "a b/../ü", "--json"]);
+    let answer: Value = serde_json::from_slice(&both.out).unwrap();
+    assert_eq!(
+        (both.code(), &answer["removed"], &answer["unknown"]),
+        (
+            1,
+            &json!(["a b/../ü"]),
+            &json!(["no place of task `nonesuch`"])
+        )
+    );
+    assert_eq!(world.exoshell(["places", "rm", "a b/../ü"]).code(), 1);
     let answer = world.task("a b/../ü", "pwd");
     answer.printed(&format!("{}\n", world.work.display()));
     assert_eq!(answer.hint(), "", "a removed place is no lost state");
@@ -471,4 +484,33 @@ fn a_failed_command_is_still_a_call_that_worked() {
     ] {
         assert!(answer.0.get(field).is_some(), "{field}");
     }
+}
+
+#[test]
+fn a_backend_that_nobody_configured_is_no_fault_unless_it_is_in_use() {
+    let world = World::new();
+    for backend in ["ssh", "command"] {
+        let doctor = world.exoshell(["doctor", "--backend", backend]);
+        let text = doctor.text();
+        assert_eq!(doctor.code(), 0, "{text}");
+        assert!(
+            text.starts_with(&format!("{backend}: not configured\n")),
+            "{text}"
+        );
+        assert!(!text.contains("broken"), "{text}");
+        let doctor = world.json(["doctor", "--backend", backend, "--json"]);
+        let report = &doctor["backends"][0];
+        assert_eq!(
+            (
+                &report["configured"],
+                &report["works"],
+                &report["checks"][0]["outcome"]
+            ),
+            (&json!(false), &json!(false), &json!("not_configured")),
+            "{doctor}"
+        );
+    }
+    let world = world.with_variable("TERMINAL_ENV", "ssh");
+    let doctor = world.exoshell(["doctor", "--backend", "ssh"]);
+    assert_eq!(doctor.code(), 125, "{}", doctor.text());
 }

@@ -424,3 +424,22 @@ fn a_private_folder_is_left_on_the_host_and_nothing_else() {
         .mode();
     assert_eq!(mode & 0o777, 0o700);
 }
+
+#[test]
+fn a_host_that_never_answers_takes_no_longer_than_the_call_may() {
+    let host = Sshd::start();
+    // It takes connections and says nothing.
+    let deaf = TcpListener::bind((host.address(), 0)).unwrap();
+    let port = deaf.local_addr().unwrap().port().to_string();
+    let site = Site::on(host, &[("ssh.port", &port)]);
+    let began = Instant::now();
+    let ran = site.exoshell(["run", "--timeout", "5", "echo never"]);
+    assert_eq!(ran.code(), 125, "{}", ran.talk());
+    assert!(
+        ran.talk().contains("not reached within 5 s"),
+        "{}",
+        ran.talk()
+    );
+    assert!(began.elapsed() < 10 * SECOND, "{:?}", began.elapsed());
+    assert_eq!(site.json(["places", "ls", "--json"])["places"], json!([]));
+}

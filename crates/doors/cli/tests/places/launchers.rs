@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::site::{Site, refused};
+use crate::site::{Site, Sleep, refused};
 
 /// A root folder with busybox and nothing else.
 fn bare_root(root: &Path) {
@@ -119,8 +120,76 @@ fn a_destroy_that_fails_is_said_and_the_place_stays_listed() {
         "{}",
         ran.talk()
     );
+    assert!(ran.talk().contains("--force"), "{}", ran.talk());
     assert!(site.exoshell(["places", "ls"]).text().contains("command"));
+    // Forgotten is not removed, which is said.
+    let ran = site.exoshell(["places", "rm", "default", "--force"]);
+    assert_eq!(ran.code(), 0, "{}", ran.talk());
+    assert!(
+        ran.talk().contains("still there") && ran.talk().contains("cannot"),
+        "{}",
+        ran.talk()
+    );
+    assert_eq!(site.json(["places", "ls", "--json"])["places"], json!([]));
+    site.terminal("true").printed("");
+    assert_ne!(site.exoshell(["places", "rm", "--all"]).code(), 0);
+    let ran = site.exoshell(["places", "rm", "--all", "--force"]);
+    assert_eq!(ran.code(), 0, "{}", ran.talk());
+    assert_eq!(site.json(["places", "ls", "--json"])["places"], json!([]));
     fs::write(site.work.join("go"), "").unwrap();
+}
+
+#[test]
+fn a_launcher_that_never_answers_takes_no_longer_than_the_call_may() {
+    let sleep = Sleep::new();
+    let launch = json!(["sh", "-c", sleep.fill("exec sleep N")]).to_string();
+    let site = Site::behind(&[("command.launch", &launch)]);
+    let began = Instant::now();
+    let ran = site.exoshell(["run", "--timeout", "5", "echo never"]);
+    assert_eq!(ran.code(), 125, "{}", ran.talk());
+    assert!(
+        ran.talk().contains("not reached within 5 s"),
+        "{}",
+        ran.talk()
+    );
+    let answer = site.call(&json!({"command": "echo never", "timeout": 1}));
+    refused(&answer, -1, "unreachable", "nothing was run");
+    assert_eq!(answer.0["error_reason"], "too_slow", "{}", answer.0);
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
+    sleep.ends_within(Duration::from_secs(10));
+}
+
+#[test]
+fn a_place_out_of_reach_is_one_word_in_the_table_and_explained_elsewhere() {
+    let script = "test -e locked || exec \"$@\"; cat locked >&2; exit 9";
+    let launch = json!(["sh", "-c", script, "sh"]).to_string();
+    let site = Site::behind(&[("command.launch", &launch)]);
+    site.terminal("true").printed("");
+    fs::write(site.work.join("locked"), "the door is shut\n").unwrap();
+    let table = site.exoshell(["places", "ls"]).text();
+    assert!(
+        table.contains("  unreachable  ") && !table.contains("door"),
+        "{table}"
+    );
+    for words in [
+        &["places", "ls", "--json"][..],
+        &["places", "info", "default"],
+    ] {
+        let text = site.exoshell(words).text();
+        assert!(text.contains("the door is shut"), "{text}");
+    }
+    let answer = site.terminal("true");
+    let hint = answer.hint();
+    assert!(
+        hint.contains("by hand") && !hint.contains("bashrc"),
+        "{}",
+        answer.0
+    );
+    fs::remove_file(site.work.join("locked")).unwrap();
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! How long containers live.
 
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -78,7 +78,7 @@ pub(super) fn without_persistence_a_container_goes_with_its_host(kind: Kind) {
 }
 
 #[test]
-fn an_idle_container_stops_and_is_started_again_but_never_under_a_process() {
+fn an_idle_container_stops_and_is_started_again_but_not_while_a_process_or_its_result_is_kept() {
     let site = Kind::Docker.site_called_with(&[], &[("TERMINAL_LIFETIME_SECONDS", "2")]);
     site.terminal("echo kept > /var/kept").printed("");
     let container = site.container();
@@ -95,11 +95,45 @@ fn an_idle_container_stops_and_is_started_again_but_never_under_a_process() {
     answer.printed("kept\n");
     assert_eq!(site.container(), container);
 
-    // Nobody looks, and the process outlasts the idle time: only then does the container stop.
-    site.begin("sleep 6; echo done > /var/done", &json!({}));
-    stops();
-    site.terminal("cat /var/done").printed("done\n");
+    // Nobody looks, and the process outlasts the idle time.
+    let id = site.begin("sleep 4; echo done; echo done > /var/done", &json!({}));
+    wait_until(PATIENCE, "the process is done", || {
+        let mut look = site.engine().command();
+        look.args(["exec", &container, "test", "-e", "/var/done"]);
+        look.output().unwrap().status.success()
+    });
+    // How it ended is in the guest's memory, which is kept for whoever asks.
+    let since = Instant::now();
+    wait_until(PATIENCE, "three times the idle time is over", || {
+        since.elapsed() > Duration::from_secs(6)
+    });
+    assert!(is_running(&site, &container));
+    let end = site.wait_for_end(&id);
+    assert_eq!(end.0["exit_code"], 0, "{}", end.0);
+    assert_eq!(site.logs(&id), "done\n");
     assert_eq!(site.container(), container);
+}
+
+#[test]
+fn a_host_that_is_stopped_for_a_while_keeps_its_command() {
+    // Longer than three heartbeats of 5 s, after which each side takes the other for gone.
+    const STOP: Duration = Duration::from_secs(18);
+    let site = Kind::Docker.site();
+    site.terminal("true").code();
+    let counting = "i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; sleep 0.5; done";
+    let sleep = Sleep::new();
+    let command = sleep.fill(&format!("sleep N & {counting}; kill $!"));
+    let call = site.start_call(&json!({"command": command}));
+    sleep.runs(1);
+    call.signal(Signal::STOP);
+    let since = Instant::now();
+    wait_until(PATIENCE, "it was stopped for a while", || {
+        since.elapsed() > STOP
+    });
+    call.signal(Signal::CONT);
+    let answer = Answer::parse(&call.finish_within(PATIENCE).out);
+    let expected: Vec<String> = (1..=40).map(|line| format!("line {line}\n")).collect();
+    answer.printed(&expected.concat());
 }
 
 pub(super) fn a_container_removed_in_mid_call_is_a_lost_place_and_the_next_call_works(kind: Kind) {

@@ -1,6 +1,7 @@
 //! What only containers have: images, limits, an engine that can fail, and an end of their own.
 
 mod adoption;
+mod births;
 mod daemon;
 mod environment;
 mod hardening;
