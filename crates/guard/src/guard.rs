@@ -55,6 +55,19 @@ impl Guard {
         }
     }
 
+    /// Tells whether a command would run `sudo` so that it may ask for a password.
+    ///
+    /// Only a command word counts, wherever the shell would find one: behind `&&`, in a pipe, a
+    /// function, a nested shell or behind a wrapper. A `sudo` that was told not to ask (`-n`) or
+    /// where else to read (`-S`, `-A`) does not count, nor one on another machine or in a
+    /// container. What is too long to be judged runs none.
+    #[must_use]
+    pub fn runs_sudo(&self, command: &str, context: &Context) -> bool {
+        command.len() <= MAX_COMMAND
+            && !command.chars().any(noncharacter)
+            && Run::new(context, &self.rules).finds_sudo(command)
+    }
+
     /// Judges the write, or the deletion, of one file by a tool.
     #[must_use]
     pub fn check_write(&self, path: &str, context: &Context) -> Finding {
