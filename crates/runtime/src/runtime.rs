@@ -17,6 +17,7 @@ use crate::places::slot::{Access, Slot};
 use crate::places::spec::PlaceSpec;
 use crate::processes::ProcessRecords;
 use crate::record::{Record, Records, TaskOverrides, check_task, now};
+use crate::sudo::Sources;
 
 /// The task of callers that name none.
 pub(crate) const DEFAULT_TASK: &str = "default";
@@ -46,6 +47,8 @@ pub(crate) struct Inner {
     events: EventHub,
     /// The engines whose orphans this runtime has looked for.
     pub(crate) swept: Mutex<HashSet<PathBuf>>,
+    /// Where sudo passwords come from.
+    pub(crate) passwords: Sources,
 }
 
 impl Runtime {
@@ -59,6 +62,7 @@ impl Runtime {
             owner: Owner::Runtime,
             events: EventHub::default(),
             swept: Mutex::default(),
+            passwords: Sources::default(),
             config,
             environment,
         };

@@ -16,6 +16,10 @@ pub const EXOSHELL_GUEST_DIR: &str = "EXOSHELL_GUEST_DIR";
 pub const EXOSHELL_LOG: &str = "EXOSHELL_LOG";
 /// Time zone (`TZ`) of `execute_code` scripts.
 pub const EXOSHELL_TIMEZONE: &str = "EXOSHELL_TIMEZONE";
+/// Set by gateways: nobody sits at a terminal (a name of the session).
+pub const EXOSHELL_GATEWAY_SESSION: &str = "EXOSHELL_GATEWAY_SESSION";
+/// Set by gateways that answer approvals themselves.
+pub const EXOSHELL_EXEC_ASK: &str = "EXOSHELL_EXEC_ASK";
 /// Prefix of all variables of ours; commands never see them.
 pub const EXOSHELL_PREFIX: &str = "EXOSHELL_";
 

@@ -13,6 +13,7 @@ use crate::places::slot::Slot;
 use crate::record::check_task;
 use crate::run::{RunRequest, check_command};
 use crate::runtime::{Owner, Runtime, millis};
+use crate::sudo::{Answers, SudoUse};
 
 /// A process to start.
 #[derive(Debug)]
@@ -108,8 +109,10 @@ impl Runtime {
         let mut link = self.guest(&slot, &request.task).await?;
         let command = Bytes::copy_from_slice(request.command.as_bytes());
         let mut start = self.start_message(&slot, &request)?;
+        let sudo = self.sudo_use(&slot, Some(&link), &request.task, &request.command);
         let mut opened = false;
         loop {
+            start.exec.sudo = sudo.is_armed();
             let id = start.exec.id.clone();
             let record = self.keep_record(&slot, &link, &id, &request)?;
             let started = match link.start(start.clone(), command.clone()).await {
@@ -131,6 +134,10 @@ impl Runtime {
                         confirmed,
                         ..record
                     })?;
+                    if let SudoUse::Armed(asking) = &sudo {
+                        let answers = Answers::start(asking, &link, &id);
+                        answers.detach(self.inner.owner == Owner::Task).await;
+                    }
                     return Ok(status);
                 }
                 Err(error) => {

@@ -304,7 +304,7 @@ impl Runtime {
                 record.directory.clone_from(&done.cwd);
             })?;
         }
-        let end = RunEnd {
+        let mut end = RunEnd {
             done,
             elapsed: began.elapsed(),
             timeout,
@@ -312,6 +312,8 @@ impl Runtime {
             place_notes: started.notes,
         };
         let exit_code = end.exit_code();
+        let remark = started.sudo.remark(&self.inner.environment, exit_code);
+        end.place_notes.extend(remark);
         self.emit(label, EventKind::CommandEnded { id, exit_code });
         Ok(end)
     }
