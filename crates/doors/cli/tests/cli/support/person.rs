@@ -6,8 +6,8 @@ use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, chown};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
 
@@ -64,7 +64,7 @@ impl Person {
     }
 
     fn register(&mut self) {
-        let _one = ACCOUNTS.lock().unwrap_or_else(|error| error.into_inner());
+        let _one = ACCOUNTS.lock().unwrap_or_else(PoisonError::into_inner);
         wait_until(PATIENCE, "another program changes the accounts", || {
             let mut command = Command::new("useradd");
             command
@@ -206,7 +206,7 @@ impl Drop for Person {
         let _ = fs::remove_file(self.rule());
         // sudo's own memory of this user.
         let _ = fs::remove_file(PathBuf::from("/run/sudo/ts").join(&self.name));
-        let _one = ACCOUNTS.lock().unwrap_or_else(|error| error.into_inner());
+        let _one = ACCOUNTS.lock().unwrap_or_else(PoisonError::into_inner);
         let name: &OsStr = self.name.as_ref();
         for _ in 0..100 {
             if run(Command::new("userdel").arg(name), "") {
