@@ -297,3 +297,22 @@ fn the_person_at_the_terminal_is_asked_and_enter_means_none() {
     let shown = typed(&person, "sudo -k; sudo id -u", "\n");
     assert!(shown.contains("no password was provided"), "{shown}");
 }
+
+#[test]
+fn the_client_of_a_place_does_not_get_the_password_and_sudo_there_does() {
+    let person = Person::new();
+    let client = "env >> \"$HOME/client\"; exec \"$@\"";
+    let text = format!("[command]\nlaunch = [\"sh\", \"-c\", {client:?}, \"sh\"]\n");
+    fs::write(person.home().join("other.toml"), text).unwrap();
+    let config = person.home().join("other.toml").display().to_string();
+    let set = [
+        ("SUDO_PASSWORD", person.password.as_str()),
+        ("EXOSHELL_CONFIG", config.as_str()),
+        ("TERMINAL_ENV", "command"),
+    ];
+    let ran = person.exoshell(&set, &["run", "sudo -k; sudo id -u"]);
+    assert_eq!(ran.text(), "0\n", "{}", ran.talk());
+    let seen = fs::read_to_string(person.home().join("client")).unwrap();
+    assert!(seen.contains("TERMINAL_ENV=command"), "{seen}");
+    assert!(person.files_with(&person.password).is_empty());
+}
