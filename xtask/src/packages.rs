@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::Result;
 
 /// Package and why it is needed. A test that starts a new program adds it here.
-const PACKAGES: [(&str, &str); 28] = [
+const PACKAGES: [(&str, &str); 30] = [
     ("bash", "the shell every session runs"),
     ("binutils", "GNU ld, which reports NSS in the static guest"),
     ("bsdutils", "script, which gives a test a terminal"),
@@ -25,9 +25,11 @@ const PACKAGES: [(&str, &str); 28] = [
     ("openssh-client", "the ssh backend"),
     ("openssh-server", "a host for the ssh backend"),
     ("openssl", "a host whose only hash tool it is"),
+    ("passwd", "useradd, for a user with a password"),
     ("perl", "shasum, likewise"),
     ("procps", "ps, pkill and top"),
     ("python3", "a REPL on a terminal"),
+    ("sudo", "passwords for it"),
     ("tcsh", "a login shell that is no POSIX shell"),
     (
         "tmux",

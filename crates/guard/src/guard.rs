@@ -71,6 +71,21 @@ impl Guard {
         }
     }
 
+    /// Tells whether a command would run `sudo` so that it may ask for a password.
+    ///
+    /// Only a command word counts, wherever the shell would find one: behind `&&`, in a pipe, a
+    /// function, a nested shell or behind a wrapper. A `sudo` that was told not to ask (`-n`) or
+    /// where else to read (`-S`, `-A`) does not count, nor one on another machine or in a
+    /// container. What is too long to be judged runs none.
+    #[must_use]
+    pub fn runs_sudo(&self, command: &str, context: &Context) -> bool {
+        // Most commands neither say the word nor could spell it, and need no walk.
+        let may = command.contains("sudo") || command.contains(EXPANDED);
+        may && command.len() <= MAX_COMMAND
+            && !command.chars().any(noncharacter)
+            && Run::new(context, &self.rules).finds_sudo(command)
+    }
+
     /// Judges the write, or the deletion, of one file by a tool.
     #[must_use]
     pub fn check_write(&self, path: &str, context: &Context) -> Finding {
@@ -83,6 +98,9 @@ impl Guard {
         self.check_write(path, context).verdict != Verdict::Allow
     }
 }
+
+/// Characters by which a shell makes a word of another text.
+const EXPANDED: [char; 9] = ['$', '\\', '\'', '"', '`', '{', '*', '?', '['];
 
 fn noncharacter(character: char) -> bool {
     u32::from(character) & 0xFFFE == 0xFFFE

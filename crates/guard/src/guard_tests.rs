@@ -338,3 +338,80 @@ fn letters_of_several_bytes_break_no_option() {
         let _ = verdict(command);
     }
 }
+
+fn runs_sudo(command: &str) -> bool {
+    Guard::new().runs_sudo(command, &context())
+}
+
+#[test]
+fn sudo_is_found_wherever_the_shell_would_run_it() {
+    for command in [
+        "sudo ls",
+        "/usr/bin/sudo ls",
+        "cd /tmp && sudo ls",
+        "true; sudo ls",
+        "echo x | sudo tee /etc/motd",
+        "if true; then sudo ls; fi",
+        "{ sudo ls; }",
+        "(sudo ls) &",
+        "! sudo ls",
+        "time sudo ls",
+        "env A=1 sudo ls",
+        "A=1 nice -n 5 sudo -u bob ls",
+        "bash -c 'sudo ls'",
+        "bash <<'E'\nsudo ls\nE",
+        "f() { sudo ls; }; f",
+        "echo $(sudo id -u)",
+        "echo a b | xargs -n 1 sudo touch",
+        "find . -exec sudo chown root {} +",
+        "su''do ls",
+        "s=sudo; $s ls",
+        "sudo -n true || sudo ls",
+        "sudo -v",
+        "sudo -l",
+        "sudo -k ls",
+        "sudo -i",
+        "sudo -E -H ls",
+        "sudo -u bob -- ls -n",
+        "timeout 5 sudo ls",
+    ] {
+        assert!(runs_sudo(command), "{command}");
+    }
+}
+
+#[test]
+fn sudo_is_not_found_where_it_is_a_word_or_does_not_ask() {
+    for command in [
+        "echo sudo",
+        "grep sudo x",
+        "grep -rn 'sudo ls' .",
+        "visudo",
+        "man sudo",
+        "which sudo",
+        "command -v sudo",
+        "apt-get install sudo",
+        "ls # sudo ls",
+        "cat <<'E'\nsudo ls\nE",
+        "echo 'sudo ls' > x.sh",
+        "f() { sudo ls; }",
+        "git commit -m 'use sudo ls'",
+        "sudo -n true",
+        "sudo --non-interactive true",
+        "sudo -nv && sudo -n ls",
+        "echo x | sudo -S ls",
+        "sudo -A ls",
+        "sudo --askpass ls",
+        "sudo -V",
+        "sudo --help",
+        "sudo -k",
+        "sudo -K",
+        "ssh host sudo ls",
+        "ssh host 'cd x && sudo ls'",
+        "docker exec c sudo ls",
+        "./sudoku",
+        "id -u",
+        "",
+    ] {
+        assert!(!runs_sudo(command), "{command}");
+    }
+}

@@ -18,6 +18,7 @@ use crate::files;
 use crate::guest::Guest;
 use crate::process::serve as process;
 use crate::session;
+use crate::sudo;
 
 /// How long a host may take to say hello.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
@@ -92,6 +93,7 @@ async fn handle(guest: Arc<Guest>, channel: Channel, body: Vec<u8>) {
     match request {
         Request::Exec(request) => exec::serve(guest, channel, *request).await,
         Request::Resume(request) => exec::resume::resume(&guest, channel, request).await,
+        Request::Passwords(request) => sudo::serve(&guest, channel, &request).await,
         Request::Start(request) => process::start_process(guest, channel, *request).await,
         Request::Processes(request) => {
             let listed = process::list(&guest, &request).await;

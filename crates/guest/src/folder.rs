@@ -44,6 +44,7 @@ impl Folder {
     /// Gives the folder up. The lock's file stays: a name that is removed could be locked twice.
     pub(crate) fn leave(self) {
         let _ = fs::remove_file(SOCKET);
+        let _ = fs::remove_dir_all(crate::sudo::FOLDER);
         drop(self.lock);
     }
 }
@@ -103,7 +104,7 @@ fn listen(dir: &Path) -> io::Result<UnixListener> {
 }
 
 /// Enters a folder that is private to this user.
-fn enter(dir: &Path) -> io::Result<()> {
+pub(crate) fn enter(dir: &Path) -> io::Result<()> {
     let stat = rustix::fs::lstat(dir)?;
     let own = rustix::process::geteuid().as_raw();
     if stat.st_uid != own || stat.st_mode & 0o077 != 0 {

@@ -29,11 +29,13 @@ mod serve;
 mod session;
 mod shell;
 mod spill;
+mod sudo;
 mod terminal;
 mod tree;
 mod watch;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use arguments::Action;
@@ -81,11 +83,18 @@ impl GuestError {
     }
 }
 
-/// Runs the guest with these arguments, the program's name not included. Returns the code to
-/// exit with.
+/// Runs the guest with these arguments, the program's name first: it may be one of the names by
+/// which sudo is helped to a password. Returns the code to exit with.
 ///
 /// Must be called first thing, before the process has threads or open files.
-pub fn run(arguments: impl Iterator<Item = OsString>) -> Result<i32, GuestError> {
+pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<i32, GuestError> {
+    let name = PathBuf::from(arguments.next().unwrap_or_default());
+    if name.ends_with(sudo::SHIM) {
+        return Ok(sudo::run_shim(arguments.collect()));
+    }
+    if name.ends_with(sudo::ASKPASS) {
+        return Ok(sudo::run_askpass(name.parent().unwrap_or(&name)));
+    }
     let (action, settings) = arguments::parse(arguments)?;
     exoshell_process::close_inherited();
     match action {

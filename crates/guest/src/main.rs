@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let code = exoshell_guest::run(std::env::args_os().skip(1)).unwrap_or_else(|error| {
+    let code = exoshell_guest::run(std::env::args_os()).unwrap_or_else(|error| {
         let text = format!("exoshell-guest: {error}\n");
         // Nobody listens when this fails too.
         let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());

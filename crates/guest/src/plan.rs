@@ -21,6 +21,11 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 /// How long a shell that was prepared may still take; then a new one is tried.
 const WAITING_LIMIT: Duration = Duration::from_secs(5);
 
+const PATH: &[u8] = b"PATH";
+
+/// Where programs are when a place does not say.
+const DEFAULT_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// Waits for a shell to run, but not for ever: the spawner may be in trouble.
 async fn started_in_time(tree: &Tree, limit: Duration) -> Result<u32, StartFailure> {
     let late = StartFailure {
@@ -45,6 +50,8 @@ pub(crate) struct Plan {
     waiting: Option<WaitingShell>,
     /// The exact environment of a one-shot run.
     environment: Option<Vec<Vec<u8>>>,
+    /// The folder with our own `sudo`, if the command may ask for a password.
+    shim: Option<Vec<u8>>,
 }
 
 impl Plan {
@@ -66,6 +73,9 @@ impl Plan {
         }
         // From here on the plan ends its session's command when it is dropped.
         plan.adapt(exec)?;
+        if exec.sudo {
+            plan.arm(guest);
+        }
         guest.claim_id(&exec.id)?;
         Ok(plan)
     }
@@ -98,6 +108,7 @@ impl Plan {
             terminal: None,
             waiting: begun.waiting,
             environment: None,
+            shim: None,
         })
     }
 
@@ -127,6 +138,7 @@ impl Plan {
             terminal: None,
             waiting: None,
             environment: spec.env.is_some().then_some(environment),
+            shim: None,
         })
     }
 
@@ -160,6 +172,28 @@ impl Plan {
                 .insert(name.0.clone(), Variable::Text(value.0.clone()));
         }
         Ok(())
+    }
+
+    /// Shows sudo the way to us. What the command does not change of this is not carried over.
+    fn arm(&mut self, guest: &Arc<Guest>) {
+        let Some(door) = guest.sudo().door(guest) else {
+            return;
+        };
+        let mut own = vec![(&b"SUDO_ASKPASS"[..], door.askpass.clone())];
+        if self.terminal.is_some() {
+            // With a terminal sudo would read that; our own `sudo` tells it not to.
+            let path = self.target.text(PATH).unwrap_or(DEFAULT_PATH);
+            own.push((PATH, [&door.path, &b":"[..], path].concat()));
+        } else if self.target.text(b"DISPLAY").is_none() {
+            // Without a terminal sudo runs an askpass program only where there is a display, and
+            // an empty one will do.
+            own.push((b"DISPLAY", Vec::new()));
+        }
+        for (name, value) in own {
+            let variables = &mut self.target.variables;
+            variables.insert(name.to_vec(), Variable::Text(value));
+        }
+        self.shim = Some(door.path.clone());
     }
 
     /// Turns a working directory as a person writes it into one that can be entered.
@@ -355,6 +389,12 @@ impl Plan {
             // What an `sh` cannot tell has not changed.
             after.shopts.clone_from(&self.target.shopts);
             after.options.clone_from(&self.target.options);
+        }
+        if let Some(shim) = &self.shim
+            && after.variables.get(PATH) != self.target.variables.get(PATH)
+            && let Some(Variable::Text(path)) = after.variables.get_mut(PATH)
+        {
+            *path = crate::sudo::without(path, shim);
         }
         let mut ignored: Vec<&[u8]> = exec.env.iter().map(|(name, _)| name.as_ref()).collect();
         let keep_directory = exec.workdir.is_none();

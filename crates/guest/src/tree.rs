@@ -96,6 +96,11 @@ impl Tree {
         status.exit.is_some() || status.gone
     }
 
+    /// Returns the process above all of the tree, once it runs.
+    pub(crate) fn supervisor(&self) -> Option<u32> {
+        self.status.borrow().supervisor
+    }
+
     /// Waits until nothing of the tree is left.
     pub(crate) async fn gone(&self) {
         self.wait(|s| s.gone).await;

@@ -8,6 +8,9 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{ChildStdin, Command};
 
+/// A variable of ours that no program may get, not even the client of a place.
+pub const SUDO_PASSWORD: &str = "SUDO_PASSWORD";
+
 /// A program under way in a place. Dropping it ends the program as far as its backend can.
 pub struct Launched {
     /// Its stdin; shutting it down is its end.
@@ -37,6 +40,7 @@ impl Launched {
         };
         let mut child = Command::new(program)
             .args(arguments)
+            .env_remove(SUDO_PASSWORD)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -20,9 +20,10 @@ use std::time::Duration;
 pub use check::{Check, CheckOutcome};
 pub use error::{PlaceError, PlaceErrorKind, Trouble};
 pub use files::{FileDownload, FilePiece, FileUpload};
-pub use launch::Launched;
+pub use launch::{Launched, SUDO_PASSWORD};
 pub use link::{
-    EventStream, ExecEvent, ExecStream, FollowEvent, FollowStream, Link, LinkOptions, StdinSender,
+    EventStream, ExecEvent, ExecStream, FollowEvent, FollowStream, Link, LinkOptions,
+    PasswordStream, StdinSender,
 };
 pub use pipe::{Pipe, Silence, nonce};
 pub use plain::{PlainCommand, PlainShell, PlainStdin, PlainStream};

@@ -9,8 +9,9 @@ use exoshell_mux::{Channel, ChannelSender, Connection, Item, Options, Role};
 use exoshell_wire::{
     Acknowledge, Act, Acted, EndSession, Events, Exec, ExecDone, ExecStarted, Follow, FollowAt,
     Frame, FrameDecoder, GuestHello, GuestInfo, HostHello, Kind, OpenSession, OutputRead,
-    PROTOCOL_VERSION, ProcessEvent, ProcessStatus, Processes, ReadOutput, Reply, Request, Resume,
-    Resumed, SessionEnded, SessionOpened, Start, Wait, Waited, WriteInput, stream,
+    PROTOCOL_VERSION, PasswordWanted, Passwords, ProcessEvent, ProcessStatus, Processes,
+    ReadOutput, Reply, Request, Resume, Resumed, SessionEnded, SessionOpened, Start, Wait, Waited,
+    WriteInput, stream,
 };
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -156,6 +157,14 @@ impl Link {
         let mut channel = self.open_channel(&Request::Resume(request))?;
         channel.raise_window(OUTPUT_WINDOW);
         Ok(ExecStream { channel })
+    }
+
+    /// Answers when sudo asks for a password in a command or a process, for as long as the
+    /// stream is held.
+    pub fn passwords(&self, id: &str) -> Result<PasswordStream, PlaceError> {
+        let id = id.to_owned();
+        let channel = self.open_channel(&Request::Passwords(Passwords { id }))?;
+        Ok(PasswordStream { channel })
     }
 
     /// Starts a process that outlives this request.
@@ -345,6 +354,40 @@ impl EventStream {
                 Item::Data { .. } | Item::Cancel => {}
             }
         }
+    }
+}
+
+/// The questions of a command's sudo.
+#[derive(Debug)]
+pub struct PasswordStream {
+    channel: Channel,
+}
+
+impl PasswordStream {
+    /// Waits for the next question; `None` when there are no more. Cancel-safe.
+    pub async fn next(&mut self) -> Result<Option<PasswordWanted>, PlaceError> {
+        loop {
+            match self.channel.receive().await? {
+                Item::Event(body) => {
+                    if let Ok(wanted) = serde_json::from_slice(&body) {
+                        return Ok(Some(wanted));
+                    }
+                }
+                Item::Reply(body) => {
+                    read_reply::<()>(&body)?;
+                    return Ok(None);
+                }
+                Item::Reset => return Err(dropped()),
+                Item::Data { .. } | Item::Cancel => {}
+            }
+        }
+    }
+
+    /// Answers a question with a line, newline included; an empty one says that there is no
+    /// password. Returns once it is on its way.
+    pub async fn give(&self, line: Bytes) -> Result<(), PlaceError> {
+        self.channel.send(stream::STDIN, line).await?;
+        Ok(self.channel.flushed().await?)
     }
 }
 

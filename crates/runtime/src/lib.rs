@@ -32,6 +32,7 @@ pub mod redact;
 mod run;
 mod runtime;
 mod state_file;
+mod sudo;
 pub mod sync;
 mod tools;
 pub mod transcript;
@@ -57,6 +58,7 @@ pub use processes::{
 pub use record::TaskOverrides;
 pub use run::{OutputStream, RunEnd, RunRequest};
 pub use runtime::Runtime;
+pub use sudo::{Password, PasswordFuture, PasswordRequest};
 pub use tools::process::{describe as describe_process, parse_signal, state_code, state_name};
 pub use tools::schema::{SchemaFormat, schemas};
 pub use tools::terminal::{Leftover, Refused, Status, TerminalRequest, TerminalResult};

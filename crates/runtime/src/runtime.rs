@@ -20,6 +20,7 @@ use crate::places::spec::PlaceSpec;
 use crate::processes::ProcessRecords;
 use crate::record::{Record, Records, TaskOverrides, check_task, now};
 use crate::redact::{Redactor, Secrets};
+use crate::sudo::Sources;
 
 /// The task of callers that name none.
 pub(crate) const DEFAULT_TASK: &str = "default";
@@ -59,6 +60,8 @@ pub(crate) struct Inner {
     directories: Mutex<HashMap<(String, String), String>>,
     /// The engines whose orphans this runtime has looked for.
     pub(crate) swept: Mutex<HashSet<PathBuf>>,
+    /// Where sudo passwords come from.
+    pub(crate) passwords: Sources,
 }
 
 impl Runtime {
@@ -83,6 +86,7 @@ impl Runtime {
             owner: Owner::Runtime,
             events: EventHub::default(),
             swept: Mutex::default(),
+            passwords: Sources::default(),
             config,
             environment,
         };

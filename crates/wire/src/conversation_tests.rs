@@ -13,11 +13,11 @@ use crate::{
     Acknowledge, Act, Acted, Action, Cause, EndSession, Events, Exec, ExecDone, ExecStarted, FIN,
     Failure, FailureKind, FileEntry, FileKind, FileRemoved, FileRoot, FileSent, FilesScanned,
     Follow, FollowAt, Frame, FrameDecoder, GetFile, GuestHello, GuestInfo, Happened, HostHello,
-    Kind, Note, OpenSession, Outcome, OutputRead, Preamble, ProcessEvent, ProcessInfo,
-    ProcessState, ProcessStatus, Processes, PutFile, RawBytes, ReadFrom, ReadOutput, RemoveFile,
-    Reply, Request, Resume, Resumed, ScanFiles, Screen, SessionEnded, SessionInfo, SessionOpened,
-    SessionRef, SessionSpec, Shell, ShellKind, Spill, SpillFile, Start, TerminalSize, Timings,
-    Wait, WaitReason, Waited, WriteInput, stream,
+    Kind, Note, OpenSession, Outcome, OutputRead, PasswordWanted, Passwords, Preamble,
+    ProcessEvent, ProcessInfo, ProcessState, ProcessStatus, Processes, PutFile, RawBytes, ReadFrom,
+    ReadOutput, RemoveFile, Reply, Request, Resume, Resumed, ScanFiles, Screen, SessionEnded,
+    SessionInfo, SessionOpened, SessionRef, SessionSpec, Shell, ShellKind, Spill, SpillFile, Start,
+    TerminalSize, Timings, Wait, WaitReason, Waited, WriteInput, stream,
 };
 
 const RECORDED: &str = include_str!("../tests/recorded.txt");
@@ -79,6 +79,7 @@ fn exec(id: &str) -> Exec {
         stdin: false,
         persist: true,
         spill: None,
+        sudo: false,
     }
 }
 
@@ -592,6 +593,29 @@ fn moving_files() -> Vec<Entry> {
     ]
 }
 
+fn a_password() -> Vec<Entry> {
+    let exec = Exec {
+        sudo: true,
+        ..exec("run-6")
+    };
+    let id = || "run-6".to_owned();
+    vec![
+        ask(57, Request::Exec(Box::new(exec))),
+        raw(
+            "host",
+            Kind::Data,
+            stream::COMMAND | FIN,
+            57,
+            b"sudo id -u\n",
+        ),
+        json("guest", Kind::Event, 57, ExecStarted { pid: 4300 }),
+        ask(59, Request::Passwords(Passwords { id: id() })),
+        json("guest", Kind::Event, 59, PasswordWanted { attempt: 1 }),
+        raw("host", Kind::Data, stream::STDIN, 59, b"open sesame\n"),
+        answer(59, ()),
+    ]
+}
+
 fn conversation() -> Vec<Entry> {
     [
         hellos(),
@@ -607,6 +631,7 @@ fn conversation() -> Vec<Entry> {
         additions(),
         looking_at_files(),
         moving_files(),
+        a_password(),
     ]
     .into_iter()
     .flatten()

@@ -22,6 +22,7 @@ mod message;
 mod preamble;
 mod process;
 mod raw;
+mod sudo;
 
 pub use files::{
     FILES, FileEntry, FileKind, FileRemoved, FileRoot, FileSent, FilesScanned, GetFile, PutFile,
@@ -42,6 +43,7 @@ pub use process::{
     TerminalSize, Wait, WaitReason, Waited, WriteInput,
 };
 pub use raw::RawBytes;
+pub use sudo::{MAX_PASSWORD, PasswordWanted, Passwords, SUDO};
 
 #[cfg(test)]
 #[path = "conversation_tests.rs"]

@@ -11,6 +11,7 @@ use crate::process::{
     Acknowledge, Act, Events, Follow, Processes, ReadOutput, Start, TerminalSize, Wait, WriteInput,
 };
 use crate::raw::RawBytes;
+use crate::sudo::Passwords;
 
 /// Stream numbers on an exec channel.
 pub mod stream {
@@ -34,6 +35,8 @@ pub enum Request {
     Exec(Box<Exec>),
     /// Goes on with a command whose pipe was lost.
     Resume(Resume),
+    /// Answers when sudo asks for a password.
+    Passwords(Passwords),
     /// Starts a process that outlives the request; its text follows likewise.
     Start(Box<Start>),
     /// Lists processes.
@@ -129,6 +132,10 @@ pub struct Spill {
 }
 
 /// Runs a command.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a field of its own on the wire, and any of them may be set"
+)]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exec {
     /// The host's name for this run; a second request with the same id is refused, so a retry
@@ -165,6 +172,17 @@ pub struct Exec {
     /// Where large output is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spill: Option<Spill>,
+    /// Whether a `sudo` in it may ask the host for a password; see [`Passwords`].
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sudo: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes fields by reference"
+)]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// The event that says a command's shell now runs it.

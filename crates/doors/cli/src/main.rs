@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod commands;
 mod output;
+mod password;
 mod prompt;
 mod raw_terminal;
 

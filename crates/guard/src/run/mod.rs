@@ -70,6 +70,10 @@ pub(crate) struct Run<'a> {
     finding: Finding,
     /// How grave the finding is, to compare with the next.
     gravity: u8,
+    /// How many wrappers around the current command run it on another machine or in a container.
+    away: u32,
+    /// A `sudo` was met here that may ask for a password.
+    sudo: bool,
 }
 
 impl<'a> Run<'a> {
@@ -101,6 +105,8 @@ impl<'a> Run<'a> {
             exhausted: false,
             finding: Finding::harmless(),
             gravity: 0,
+            away: 0,
+            sudo: false,
         }
     }
 
@@ -114,6 +120,25 @@ impl<'a> Run<'a> {
             self.finding.span = Span::new(0, command.len());
         }
         self.finding
+    }
+
+    /// Walks the whole text and tells whether a `sudo` in it may ask for a password.
+    pub(crate) fn finds_sudo(mut self, command: &str) -> bool {
+        self.parse_and_walk(command);
+        self.sudo
+    }
+
+    /// Notes a `sudo` that may ask for a password, unless it runs somewhere else.
+    pub(crate) fn meets_sudo(&mut self) {
+        self.sudo |= self.away == 0;
+    }
+
+    /// Walks something that runs on another machine or in a container.
+    pub(crate) fn elsewhere<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
+        self.away += 1;
+        let result = walk(self);
+        self.away -= 1;
+        result
     }
 
     /// Judges the write of one file.

@@ -367,13 +367,13 @@ fn ssh(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let outer = run.state.cwd.take();
     if words.is_empty() {
         if let Some(input) = input {
-            run.executes_stream(&input, Kind::Shell, call.span);
+            run.elsewhere(|run| run.executes_stream(&input, Kind::Shell, call.span));
         }
     } else {
         let code: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         let code = code.join(" ");
         let span = Span::new(words[0].span.start, words[words.len() - 1].span.end);
-        run.subshell(|run| run.script(&code, span));
+        run.elsewhere(|run| run.subshell(|run| run.script(&code, span)));
     }
     run.state.cwd = outer;
     Stream::from(Origin::NETWORK)

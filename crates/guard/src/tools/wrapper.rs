@@ -231,7 +231,7 @@ fn rest(run: &mut Run<'_>, call: &Call<'_>, words: &[Argument], rest: Rest) -> S
         }
         Rest::Elsewhere => {
             let outer = run.state.cwd.take();
-            let output = run.at_most_ask(|run| command(run, words, call));
+            let output = run.elsewhere(|run| run.at_most_ask(|run| command(run, words, call)));
             run.state.cwd = outer;
             output
         }
@@ -428,6 +428,9 @@ fn sudo(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         "preserve-env_",
     ];
     let options = Options::parse(call.arguments, Grammar::new("ughpCrtTUDR", LONG).stopping());
+    if asks_password(&options) {
+        run.meets_sudo();
+    }
     if options.asks_for_help()
         || options.short("VlvkK") && options.operands.is_empty() && !options.short("sSiA")
     {
@@ -450,6 +453,19 @@ fn sudo(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     }
     let shell = options.short("si") || options.long_flag("shell") || options.long_flag("login");
     root(run, call, words, shell)
+}
+
+/// Tells whether sudo may ask for a password, and on its own.
+fn asks_password(options: &Options<'_>) -> bool {
+    let only_tells = options.asks_for_help() || options.has("V", "version");
+    let only_forgets = options.has("K", "remove-timestamp")
+        || options.has("k", "reset-timestamp")
+            && options.operands.is_empty()
+            && !options.short("vlsie");
+    let told_otherwise = options.has("n", "non-interactive")
+        || options.has("S", "stdin")
+        || options.has("A", "askpass");
+    !(only_tells || only_forgets || told_otherwise)
 }
 
 /// Runs words as root; a shell without anything to do is a root shell.

@@ -28,6 +28,7 @@ use crate::guest::Guest;
 use crate::plan::{Plan, Started};
 use crate::process::{self, Adopted, describe};
 use crate::shell::{Pipes, sh_file};
+use crate::sudo::Sudo;
 use crate::tree::{Exit, Tree};
 
 /// The longest command text.
@@ -62,6 +63,7 @@ async fn run(guest: &Arc<Guest>, channel: Channel, exec: &Exec, command: &[u8]) 
                 warm: started.warm,
                 ..Timings::default()
             };
+            let armed = exec.sudo.then(|| Sudo::arm(guest, &exec.id, &started.tree));
             line.event(&ExecStarted { pid: started.pid });
             let run = Run {
                 guest,
@@ -69,7 +71,9 @@ async fn run(guest: &Arc<Guest>, channel: Channel, exec: &Exec, command: &[u8]) 
                 plan,
                 timings,
             };
-            run.follow(&mut line, started).await
+            let result = run.follow(&mut line, started).await;
+            drop(armed);
+            result
         }
         Err(failure) => {
             drop(plan);

@@ -20,13 +20,14 @@ use crate::process::journal::Journal;
 use crate::session::state::ShellState;
 use crate::session::{Session, SessionCell};
 use crate::shell::{Shells, Start, find_shells};
+use crate::sudo::Sudo;
 use crate::tree::Tree;
 pub(crate) use held::{Asked, Connected, RunGuard};
 pub(crate) use table::Limits;
 use table::{Running, Table};
 
 /// What this guest can do beyond the base protocol.
-const CAPABILITIES: &[&str] = &["resume", exoshell_wire::FILES];
+const CAPABILITIES: &[&str] = &["resume", exoshell_wire::FILES, exoshell_wire::SUDO];
 
 /// How often leases and lives are looked at while something is held.
 const TICK: Duration = Duration::from_secs(5);
@@ -49,6 +50,7 @@ pub(crate) struct Guest {
     baseline: OnceCell<Arc<ShellState>>,
     table: Mutex<Table>,
     journal: Journal,
+    sudo: Sudo,
     /// Wakes the keeper when something ended.
     changed: Notify,
 }
@@ -77,6 +79,7 @@ impl Guest {
             baseline: OnceCell::new(),
             table: Mutex::new(Table::new(limits.keep)),
             journal: Journal::new(),
+            sudo: Sudo::default(),
             changed: Notify::new(),
         })
     }
@@ -87,6 +90,11 @@ impl Guest {
 
     pub(crate) const fn spawner(&self) -> &Spawner {
         &self.spawner
+    }
+
+    /// Returns who may ask for passwords.
+    pub(crate) const fn sudo(&self) -> &Sudo {
+        &self.sudo
     }
 
     pub(crate) fn shells(&self) -> Result<&Shells, Failure> {

@@ -18,6 +18,7 @@ use crate::guest::Guest;
 use crate::output;
 use crate::plan::Plan;
 use crate::shell::Pipes;
+use crate::sudo::Sudo;
 use crate::tree::{Exit, Tree};
 
 /// How much of a command's text is kept to show it.
@@ -101,7 +102,11 @@ pub(crate) async fn start(
         watch: Arc::new(Mutex::new(watch)),
         notify: request.notify,
     };
-    tokio::spawn(runner.run(pipes));
+    let armed = exec.sudo.then(|| Sudo::arm(guest, &exec.id, &process.tree));
+    tokio::spawn(async move {
+        runner.run(pipes).await;
+        drop(armed);
+    });
     spawn_timers(guest, &process, request);
     Ok(process)
 }

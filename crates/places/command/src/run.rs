@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use exoshell_place::bootstrap::command_line;
-use exoshell_place::{PlaceError, Trouble};
+use exoshell_place::{PlaceError, SUDO_PASSWORD, Trouble};
 use tokio::process::Command;
 
 use crate::template::GUEST;
@@ -30,6 +30,7 @@ pub(crate) async fn run_to_end(words: &[String]) -> Result<(), PlaceError> {
     };
     let child = Command::new(program)
         .args(arguments)
+        .env_remove(SUDO_PASSWORD)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use bytes::Bytes;
-use exoshell_place::{Launched, PlaceError, Trouble};
+use exoshell_place::{Launched, PlaceError, SUDO_PASSWORD, Trouble};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
 };
@@ -220,6 +220,7 @@ impl Client {
         Command::new(&self.program)
             .args(&self.engine)
             .args(words)
+            .env_remove(SUDO_PASSWORD)
             .stdin(if input { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

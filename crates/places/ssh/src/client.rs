@@ -7,7 +7,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use exoshell_place::bootstrap::{Launcher, command_line};
-use exoshell_place::{Launched, PlaceError, PlaceFuture, Progress, Silence, Trouble};
+use exoshell_place::{
+    Launched, PlaceError, PlaceFuture, Progress, SUDO_PASSWORD, Silence, Trouble,
+};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
@@ -224,6 +226,7 @@ impl Client {
     async fn run(&self, words: &[String], limit: Duration) -> Result<Option<Ended>, PlaceError> {
         let mut child = Command::new(&self.program)
             .args(words)
+            .env_remove(SUDO_PASSWORD)
             // A jump host's client does not get our options, but this.
             .env("SSH_ASKPASS_REQUIRE", "force")
             .env("SSH_ASKPASS", "/bin/false")

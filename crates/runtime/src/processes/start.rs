@@ -18,6 +18,7 @@ use crate::places::slot::Slot;
 use crate::record::check_task;
 use crate::run::{RunRequest, check_command};
 use crate::runtime::{Owner, Runtime, millis};
+use crate::sudo::{Answers, SudoUse};
 
 /// How often a session is opened for one start: one that was just opened and is gone was removed
 /// by somebody meanwhile.
@@ -163,7 +164,9 @@ impl Runtime {
         let command = Bytes::copy_from_slice(request.command.as_bytes());
         let mut start = self.start_message(slot, &request)?;
         let mut openings = OPENINGS;
+        let sudo = self.sudo_use(slot, Some(&link), &request.task, &request.command);
         loop {
+            start.exec.sudo = sudo.is_armed();
             let id = start.exec.id.clone();
             let record = self.keep_record(slot, &link, &id, &request)?;
             let started = match link.start(start.clone(), command.clone()).await {
@@ -188,6 +191,10 @@ impl Runtime {
                         confirmed,
                         ..record
                     })?;
+                    if let SudoUse::Armed(asking) = &sudo {
+                        let answers = Answers::start(asking, &link, &id);
+                        answers.detach(self.inner.owner == Owner::Task).await;
+                    }
                     return Ok(status);
                 }
                 Err(error) => {

@@ -364,7 +364,7 @@ impl Runtime {
             place_notes = self.inner.records.take_notes(task, &slot.label);
         }
         place_notes.extend(started.notes);
-        let end = RunEnd {
+        let mut end = RunEnd {
             done,
             elapsed: began.elapsed(),
             timeout,
@@ -372,6 +372,8 @@ impl Runtime {
             place_notes,
         };
         let exit_code = end.exit_code();
+        let remark = started.sudo.remark(&self.inner.environment, exit_code);
+        end.place_notes.extend(remark);
         self.emit(label, EventKind::CommandEnded { id, exit_code });
         Ok(end)
     }

@@ -11,11 +11,12 @@ use exoshell_wire::{Exec, Failure, FailureKind, Resume, stream};
 use super::Input;
 use super::feed::{Feeder, Outlet, Stdin};
 use crate::places::slot::Slot;
+use crate::sudo::{Answers, Asking};
 
 /// Where a command's events come from.
 enum Source {
     /// A guest. The link ends with its last holder, and the command with the link.
-    Guest { stream: ExecStream, _link: Link },
+    Guest { stream: ExecStream, link: Link },
     /// A shell of its own.
     Plain(PlainStream),
 }
@@ -30,6 +31,8 @@ pub(super) struct Running {
     /// How much of stdout and stderr has arrived.
     received: [u64; 2],
     feeder: Option<Feeder>,
+    /// Answers its sudo.
+    answers: Option<Answers>,
 }
 
 /// What became of a command whose connection was lost.
@@ -56,11 +59,12 @@ impl Running {
             incarnation: link.hello().incarnation.clone(),
             source: Source::Guest {
                 stream,
-                _link: link.clone(),
+                link: link.clone(),
             },
             first: None,
             received: [0; 2],
             feeder: None,
+            answers: None,
         })
     }
 
@@ -74,6 +78,7 @@ impl Running {
             first: None,
             received: [0; 2],
             feeder: None,
+            answers: None,
         }
     }
 
@@ -129,6 +134,13 @@ impl Running {
         }
     }
 
+    /// Starts to answer when its sudo asks for a password.
+    pub(super) fn answer_passwords(&mut self, asking: &Arc<Asking>) {
+        if let Source::Guest { link, .. } = &self.source {
+            self.answers = Some(Answers::start(asking, link, &self.id));
+        }
+    }
+
     /// Tells whether the command may go on although the connection was lost.
     pub(super) fn can_recover(&self, error: &PlaceError) -> bool {
         matches!(self.source, Source::Guest { .. }) && self.slot.can_regain(error)
@@ -161,10 +173,10 @@ impl Running {
                             ended: resumed.stdin_ended,
                         });
                     }
-                    self.source = Source::Guest {
-                        stream,
-                        _link: link,
-                    };
+                    if let Some(answers) = &mut self.answers {
+                        answers.again(&link, &self.id);
+                    }
+                    self.source = Source::Guest { stream, link };
                     return Ok(Recovered::Resumed);
                 }
                 Err(PlaceError::Failed(Failure {

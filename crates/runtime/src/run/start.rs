@@ -14,6 +14,7 @@ use crate::config::Persist;
 use crate::error::RuntimeError;
 use crate::places::slot::Slot;
 use crate::runtime::{Runtime, millis, raw, session_key};
+use crate::sudo::SudoUse;
 
 /// How often a command is sent again when the pipe was lost before all of it was sent.
 const START_TRIES: u32 = 3;
@@ -25,6 +26,24 @@ pub(super) struct Started {
     pub(super) notes: Vec<String>,
     /// Whether it has a shell of its own, and no guest.
     pub(super) plain: bool,
+    /// What it has to do with sudo.
+    pub(super) sudo: SudoUse,
+}
+
+impl Started {
+    /// Describes a command that a guest runs, and answers its sudo from now on.
+    fn in_guest(mut running: Running, state_lost: bool, notes: Vec<String>, sudo: SudoUse) -> Self {
+        if let SudoUse::Armed(asking) = &sudo {
+            running.answer_passwords(asking);
+        }
+        Self {
+            running,
+            state_lost,
+            notes,
+            plain: false,
+            sudo,
+        }
+    }
 }
 
 impl Runtime {
@@ -48,6 +67,8 @@ impl Runtime {
             notes = self.bring_files(slot, &link, request.place_task()).await?;
         }
         let mut exec = self.exec_request(slot, request, timeout, has_input)?;
+        let sudo = self.sudo_use(slot, Some(&link), request.place_task(), &request.command);
+        exec.sudo = sudo.is_armed();
         loop {
             let mut running = match Running::start(slot, &link, exec.clone(), command.clone()).await
             {
@@ -112,12 +133,7 @@ impl Runtime {
                 Err(error) => return Err(error.into()),
                 Ok(event) => running.put_back(event),
             }
-            return Ok(Started {
-                running,
-                state_lost,
-                notes,
-                plain: false,
-            });
+            return Ok(Started::in_guest(running, state_lost, notes, sudo));
         }
     }
 
@@ -174,6 +190,7 @@ impl Runtime {
             state_lost: false,
             notes,
             plain: true,
+            sudo: self.sudo_use(slot, None, task, &request.command),
         })
     }
 
@@ -228,6 +245,7 @@ impl Runtime {
                 after_bytes: terminal.output_limit_chars as u64,
                 max_bytes: terminal.spill_limit_bytes(),
             }),
+            sudo: false,
         })
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{interrupt_on_signals, load, written};
 use crate::args::CallArgs;
 use crate::output;
+use crate::password::ask_at_terminal;
 
 /// Calls a tool. Whatever happens, stdout gets exactly one JSON object; the exit code is 0 when
 /// the tool did its work, whatever the command inside returned.
@@ -44,7 +45,7 @@ async fn try_run(args: &CallArgs) -> Result<Value, RuntimeError> {
     };
     let arguments: Value = serde_json::from_str(&text)
         .map_err(|error| RuntimeError::Usage(format!("the arguments are not JSON: {error}")))?;
-    let runtime = load(&args.place)?;
+    let runtime = ask_at_terminal(load(&args.place)?);
     let interrupt = interrupt_on_signals();
     Ok(call(
         &runtime,

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use super::{interrupt_on_signals, load, written};
 use crate::args::RunArgs;
 use crate::output;
+use crate::password::ask_at_terminal;
 use crate::raw_terminal::RawTerminal;
 
 /// Runs a command: streamed, or as one JSON object.
@@ -35,7 +36,11 @@ async fn try_run(args: &RunArgs) -> Result<u8, RuntimeError> {
         })
         .collect::<Result<Vec<_>, _>>()?;
     let timeout = args.timeout.map(check_timeout).transpose()?;
-    let runtime = load(&args.place)?;
+    let mut runtime = load(&args.place)?;
+    // With `--pty` and `--stdin` what is typed is the command's.
+    if !args.pty && !args.stdin {
+        runtime = ask_at_terminal(runtime);
+    }
     let command = args.command.join(" ");
     if args.background {
         return background(&runtime, args, command, &env, timeout).await;

@@ -9,6 +9,7 @@ use rustyline::error::ReadlineError;
 use super::{load, written};
 use crate::args::ShellArgs;
 use crate::output;
+use crate::password::ask_at_terminal;
 
 /// Reads commands until the end of input and runs each in the session. Returns the exit code of
 /// the last one.
@@ -20,7 +21,7 @@ pub(crate) async fn run(args: ShellArgs) -> u8 {
 }
 
 async fn try_run(args: &ShellArgs) -> Result<u8, RuntimeError> {
-    let runtime = load(&args.place)?;
+    let runtime = ask_at_terminal(load(&args.place)?);
     let mut lines = Lines::new()?;
     let mut cwd = String::new();
     let mut code = 0;

@@ -30,6 +30,8 @@ mod recovery;
 #[cfg(test)]
 mod state;
 #[cfg(test)]
+mod sudo;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod terminals;

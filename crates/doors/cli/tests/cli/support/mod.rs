@@ -3,6 +3,7 @@
 mod answer;
 mod background;
 mod embedded;
+mod person;
 mod processes;
 mod program;
 mod world;
@@ -10,6 +11,7 @@ mod world;
 pub(crate) use answer::Answer;
 pub(crate) use background::Host;
 pub(crate) use embedded::{block_on, runtime};
+pub(crate) use person::{Person, processes_with};
 pub(crate) use processes::{Process, alive, children_named, descriptors, processes_naming};
 pub(crate) use program::{Program, Ran};
 pub(crate) use world::{EXOSHELL, PATH, World};
