@@ -10,6 +10,7 @@ use exoshell_wire::{
 };
 
 use crate::guest::Guest;
+use crate::hidden::Hidden;
 use crate::session::state::{Keep, ShellState, Variable, is_identifier};
 use crate::session::{Session, existing_directory, initial_state};
 use crate::shell::{Pipes, Start, Streams, WaitingShell, directory_id, sh_file};
@@ -45,6 +46,8 @@ pub(crate) struct Plan {
     waiting: Option<WaitingShell>,
     /// The exact environment of a one-shot run.
     environment: Option<Vec<Vec<u8>>>,
+    /// What is hidden in what is kept of it.
+    pub(crate) hidden: Hidden,
 }
 
 impl Plan {
@@ -66,6 +69,7 @@ impl Plan {
         }
         // From here on the plan ends its session's command when it is dropped.
         plan.adapt(exec)?;
+        plan.hidden = Hidden::new(&plan.target, exec);
         guest.claim_id(&exec.id)?;
         Ok(plan)
     }
@@ -98,6 +102,7 @@ impl Plan {
             terminal: None,
             waiting: begun.waiting,
             environment: None,
+            hidden: Hidden::default(),
         })
     }
 
@@ -127,6 +132,7 @@ impl Plan {
             terminal: None,
             waiting: None,
             environment: spec.env.is_some().then_some(environment),
+            hidden: Hidden::default(),
         })
     }
 

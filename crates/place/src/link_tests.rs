@@ -78,6 +78,7 @@ fn exec(id: &str) -> Exec {
         stdin: true,
         persist: false,
         spill: None,
+        redact: None,
     }
 }
 

@@ -17,6 +17,7 @@ use crate::places::slot::{Access, Slot};
 use crate::places::spec::PlaceSpec;
 use crate::processes::ProcessRecords;
 use crate::record::{Record, Records, TaskOverrides, check_task, now};
+use crate::redact::{Keeper, Outlet as _, Redactor};
 
 /// The task of callers that name none.
 pub(crate) const DEFAULT_TASK: &str = "default";
@@ -36,13 +37,14 @@ pub struct Runtime {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) config: Resolved,
-    pub(crate) environment: Environment,
+    pub(crate) config: Arc<Resolved>,
+    pub(crate) environment: Arc<Environment>,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     pub(crate) records: Records,
     pub(crate) processes: ProcessRecords,
     overrides: Mutex<HashMap<String, TaskOverrides>>,
     pub(crate) owner: Owner,
+    pub(crate) keeper: Keeper,
     events: EventHub,
     /// The engines whose orphans this runtime has looked for.
     pub(crate) swept: Mutex<HashSet<PathBuf>>,
@@ -51,12 +53,14 @@ pub(crate) struct Inner {
 impl Runtime {
     /// Makes a runtime. Nothing is started before it is needed.
     pub fn new(config: Resolved, environment: Environment) -> Self {
+        let (config, environment) = (Arc::new(config), Arc::new(environment));
         let inner = Inner {
             records: Records::new(&config.home),
             processes: ProcessRecords::new(&config.home),
             slots: Mutex::default(),
             overrides: Mutex::default(),
             owner: Owner::Runtime,
+            keeper: Keeper::new(Arc::clone(&config), Arc::clone(&environment)),
             events: EventHub::default(),
             swept: Mutex::default(),
             config,
@@ -82,6 +86,24 @@ impl Runtime {
         &self.inner.config
     }
 
+    /// Returns what hides the secrets that are known now, in everything that leaves the runtime:
+    /// those of the environment and the configuration, and those that were added.
+    pub fn redactor(&self) -> Redactor {
+        self.inner.keeper.redactor()
+    }
+
+    /// Returns what knows the secrets, for those who have something to say after the runtime is
+    /// gone.
+    pub fn keeper(&self) -> Keeper {
+        self.inner.keeper.clone()
+    }
+
+    /// Hides this value from now on, whatever it looks like; the name is for the pass list.
+    /// Values of less than eight bytes are not hidden: they stand in harmless text too often.
+    pub fn add_secret(&self, name: &str, value: impl AsRef<[u8]>) {
+        self.inner.keeper.add(name, value.as_ref());
+    }
+
     /// Subscribes to what happens from now on.
     pub fn events(&self) -> Events {
         self.inner.events.subscribe()
@@ -91,6 +113,7 @@ impl Runtime {
     /// its session is created; a model can never call this.
     pub fn set_overrides(&self, task: &str, overrides: TaskOverrides) -> Result<(), RuntimeError> {
         check_task(task)?;
+        self.inner.keeper.add_variables(&overrides.env);
         self.overrides_map().insert(task.to_owned(), overrides);
         Ok(())
     }
@@ -106,7 +129,8 @@ impl Runtime {
         self.overrides_map().get(task).cloned().unwrap_or_default()
     }
 
-    pub(crate) fn emit(&self, task: &str, kind: EventKind) {
+    pub(crate) fn emit(&self, task: &str, mut kind: EventKind) {
+        kind.clean(&self.redactor());
         self.inner.events.emit(&Event {
             time: SystemTime::now(),
             task: task.to_owned(),

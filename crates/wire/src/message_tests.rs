@@ -81,6 +81,7 @@ fn bare_exec() -> Exec {
         stdin: false,
         persist: false,
         spill: None,
+        redact: None,
     }
 }
 

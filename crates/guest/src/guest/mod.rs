@@ -15,6 +15,7 @@ use exoshell_wire::{
 use tokio::sync::{Notify, OnceCell};
 
 use crate::exec::resume::Resumable;
+use crate::hidden::{Hidden, LazyRedactor, Redactors};
 use crate::process::Shared;
 use crate::process::journal::Journal;
 use crate::session::state::ShellState;
@@ -52,6 +53,7 @@ pub(crate) struct Guest {
     baseline: OnceCell<Arc<ShellState>>,
     table: Mutex<Table>,
     journal: Journal,
+    redactors: Arc<Redactors>,
     /// Wakes the keeper when something ended.
     changed: Notify,
 }
@@ -80,8 +82,14 @@ impl Guest {
             baseline: OnceCell::new(),
             table: Mutex::new(Table::new()),
             journal: Journal::new(),
+            redactors: Arc::default(),
             changed: Notify::new(),
         })
+    }
+
+    /// Returns what hides secrets in what is kept of a command.
+    pub(crate) fn redactor(&self, hidden: &Hidden) -> LazyRedactor {
+        LazyRedactor::new(Arc::clone(&self.redactors), hidden.clone())
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

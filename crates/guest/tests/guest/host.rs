@@ -214,6 +214,7 @@ pub(crate) fn exec(id: &str) -> Exec {
         stdin: false,
         persist: false,
         spill: None,
+        redact: None,
     }
 }
 

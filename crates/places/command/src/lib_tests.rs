@@ -60,6 +60,7 @@ async fn run(link: &Link, command: &str) -> String {
         stdin: false,
         persist: false,
         spill: None,
+        redact: None,
     };
     let command = command.as_bytes().to_vec().into();
     let mut running = link.exec(exec, command).await.unwrap();

@@ -106,6 +106,7 @@ fn exec(round: usize) -> Exec {
         stdin: false,
         persist: false,
         spill: None,
+        redact: None,
     }
 }
 

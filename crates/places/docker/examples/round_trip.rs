@@ -108,6 +108,7 @@ async fn run_true(link: &Link, key: &str, id: &str) {
         stdin: false,
         persist: true,
         spill: None,
+        redact: None,
     };
     let mut stream = link.exec(exec, Bytes::from_static(b"true")).await.unwrap();
     while !matches!(stream.next().await.unwrap(), ExecEvent::Done(_)) {}

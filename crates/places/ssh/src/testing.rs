@@ -56,6 +56,7 @@ pub(crate) async fn run_in(link: &Link, session: SessionRef, command: &str) -> (
         stdin: false,
         persist: false,
         spill: None,
+        redact: None,
     };
     let command = command.as_bytes().to_vec().into();
     let mut running = link.exec(exec, command).await.unwrap();

@@ -65,6 +65,9 @@ destroy = ["rm"]
 guest_path = "/opt/guest"
 [sync]
 paths = ["~/a:b:ro"]
+[secrets]
+redact = false
+pass = ["F"]
 [log]
 level = "trace"
 "#;
@@ -93,6 +96,7 @@ fn every_key_is_read_from_its_table() {
             "destroy": ["rm"], "guest_path": "/opt/guest",
         },
         "sync": {"paths": ["~/a:b:ro"]},
+        "secrets": {"redact": false, "pass": ["F"]},
         "log": {"level": "trace"},
     });
     for key in keys::all() {
@@ -360,7 +364,7 @@ fn a_folder_in_place_of_the_file_cannot_be_read() {
 
 proptest! {
     #[test]
-    fn no_text_makes_the_parser_panic(text in "(\\[(terminal|places|container|docker|ssh|command|sync|log|env)\\]\n|[a-z_.]{1,9}|[ =\n'\"\\[\\]{}#é0-9.-]|true){0,30}") {
+    fn no_text_makes_the_parser_panic(text in "(\\[(terminal|places|container|docker|ssh|command|sync|secrets|log|env)\\]\n|[a-z_.]{1,9}|[ =\n'\"\\[\\]{}#é0-9.-]|true){0,30}") {
         if let Err(error) = parse(&text) {
             prop_assert!(!error.to_string().contains('\n'));
             prop_assert!(!error.hint().is_empty());

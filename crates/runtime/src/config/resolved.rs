@@ -39,6 +39,8 @@ pub struct Resolved {
     pub command: Command,
     /// Files that remote places get.
     pub sync: Sync,
+    /// Table `[secrets]`.
+    pub secrets: Secrecy,
     /// What is logged.
     pub log: Log,
     pub(super) sources: BTreeMap<&'static str, Source>,
@@ -94,6 +96,24 @@ pub struct Places {
     pub guest_dir: Option<PathBuf>,
 }
 
+/// Holds what is hidden.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Secrecy {
+    /// Whether secrets are hidden in everything that is shown and kept.
+    pub redact: bool,
+    /// Names of variables whose values are not hidden, and that scripts get.
+    pub pass: Vec<String>,
+}
+
+impl Default for Secrecy {
+    fn default() -> Self {
+        Self {
+            redact: true,
+            pass: Vec::new(),
+        }
+    }
+}
+
 /// Holds what is logged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Log {
@@ -141,6 +161,7 @@ impl Resolved {
             ssh: Ssh::default(),
             command: Command::default(),
             sync: Sync::default(),
+            secrets: Secrecy::default(),
             log: Log::default(),
             sources: BTreeMap::new(),
         }

@@ -65,6 +65,8 @@ fn the_defaults_are_the_documented_ones() {
         ("command.destroy", json!([])),
         ("command.guest_path", json!(null)),
         ("sync.paths", json!([])),
+        ("secrets.redact", json!(true)),
+        ("secrets.pass", json!([])),
         ("log.level", json!("warn")),
     ];
     assert_eq!(shown, expected);

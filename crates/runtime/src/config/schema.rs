@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::choices::{Backend, LogLevel, Persist};
-use super::secret::{HIDDEN, looks_secret};
+use super::secret::HIDDEN;
+use exoshell_redact::looks_secret;
 
 /// Holds what one layer says; a key it does not mention is `None`.
 ///
@@ -29,6 +30,8 @@ pub struct Config {
     pub command: CommandConfig,
     /// Table `[sync]`.
     pub sync: SyncConfig,
+    /// Table `[secrets]`.
+    pub secrets: SecretsConfig,
     /// Table `[log]`.
     pub log: LogConfig,
 }
@@ -165,6 +168,16 @@ pub struct CommandConfig {
 pub struct SyncConfig {
     /// Files and folders.
     pub paths: Option<Vec<String>>,
+}
+
+/// Holds what one layer says about hiding secrets; see [`Secrecy`](super::Secrecy).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SecretsConfig {
+    /// Whether secrets are hidden.
+    pub redact: Option<bool>,
+    /// Names of variables whose values are not hidden.
+    pub pass: Option<Vec<String>>,
 }
 
 /// Holds what one layer says about logging.

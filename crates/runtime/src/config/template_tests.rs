@@ -37,6 +37,7 @@ fn the_template_without_comment_marks_gives_exactly_the_defaults() {
     assert_eq!(resolved.ssh, defaults.ssh);
     assert_eq!(resolved.command, defaults.command);
     assert_eq!(resolved.sync, defaults.sync);
+    assert_eq!(resolved.secrets, defaults.secrets);
     assert_eq!(resolved.log, defaults.log);
 }
 

@@ -11,6 +11,7 @@ use super::{ProcessRecord, look_again};
 use crate::error::RuntimeError;
 use crate::places::slot::Slot;
 use crate::record::check_task;
+use crate::redact::Outlet as _;
 use crate::run::{RunRequest, check_command};
 use crate::runtime::{Owner, Runtime, millis};
 
@@ -104,6 +105,9 @@ impl Runtime {
     ) -> Result<ProcessStatus, RuntimeError> {
         check_command(&request.command)?;
         check_task(&request.task)?;
+        self.inner
+            .keeper
+            .add_variables(request.env.iter().map(|(name, value)| (name, value)));
         let slot = self.slot(&request.task)?;
         let mut link = self.guest(&slot, &request.task).await?;
         let command = Bytes::copy_from_slice(request.command.as_bytes());
@@ -125,7 +129,8 @@ impl Runtime {
                 started => started,
             };
             match started {
-                Ok(status) => {
+                Ok(mut status) => {
+                    status.clean(&self.redactor());
                     let confirmed = true;
                     self.inner.processes.add(&ProcessRecord {
                         confirmed,
@@ -185,7 +190,13 @@ impl Runtime {
             id: id.to_owned(),
             task: request.task.clone(),
             place: slot.label.clone(),
-            command: request.command.chars().take(1000).collect(),
+            // Hidden before it is cut: half a secret has no shape.
+            command: self
+                .redactor()
+                .redact(&request.command)
+                .chars()
+                .take(1000)
+                .collect(),
             started: crate::record::now(),
             incarnation: link.hello().incarnation.clone(),
             confirmed: false,

@@ -225,6 +225,7 @@ impl Runtime {
                 after_bytes: terminal.output_limit_chars as u64,
                 max_bytes: terminal.spill_limit_bytes(),
             }),
+            redact: self.inner.keeper.for_guest(slot.spec.is_local()),
         })
     }
 }

@@ -102,6 +102,7 @@ pub(crate) fn load(place: &PlaceArgs) -> Result<Runtime, RuntimeError> {
     let overrides = place_args::overrides(place, configured)?;
     let config = Resolved::load(&environment, overrides)?;
     let runtime = Runtime::new(config, environment).owned_by_tasks();
+    output::hide_secrets(runtime.keeper());
     if std::io::stderr().is_terminal() {
         show_progress(&runtime);
     }

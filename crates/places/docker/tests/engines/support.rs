@@ -183,6 +183,7 @@ pub(crate) fn exec() -> Exec {
         stdin: false,
         persist: false,
         spill: None,
+        redact: None,
     }
 }
 

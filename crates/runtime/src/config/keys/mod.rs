@@ -5,6 +5,7 @@ mod container;
 mod docker;
 mod log;
 mod places;
+mod secrets;
 mod ssh;
 mod sync;
 mod terminal;
@@ -52,6 +53,7 @@ static TABLES: &[&[Key]] = &[
     ssh::KEYS,
     command::KEYS,
     sync::KEYS,
+    secrets::KEYS,
     log::KEYS,
 ];
 
