@@ -475,3 +475,28 @@ fn nothing_that_is_debugged_shows_a_value() {
         "{text}"
     );
 }
+
+#[test]
+fn a_token_that_happens_to_have_no_digit_is_hidden() {
+    let redactor = Redactor::default();
+    for value in ["hzKBbXhACWWniRxFvGOJ", "YBSDwYgwXlpmXCCpadibinlzxRZVbnHP"] {
+        for name in [
+            "api_key: ",
+            "TOKEN=",
+            "--password ",
+            "X-Api-Key: ",
+            "MY_SECRET='",
+        ] {
+            let text = format!("{name}{value}'");
+            assert!(!redactor.redact(&text).contains(value), "{text}");
+        }
+    }
+    for value in [
+        "getHTTPURLForKey",
+        "parseTheNextTokenFromStream",
+        "XMLHttpRequestUpload",
+    ] {
+        let text = format!("token = {value}");
+        assert_eq!(redactor.redact(&text), text);
+    }
+}
