@@ -9,7 +9,7 @@ use exoshell_redact::Redactor;
 /// Collects the sources and documents of this workspace, without the files that hold secrets for
 /// tests.
 fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(dir).unwrap().flatten() {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         let name = entry.file_name().into_string().unwrap_or_default();
         if path.is_dir() {

@@ -26,16 +26,14 @@ pub(crate) fn hide_secrets(keeper: Keeper) {
 
 /// Returns what hides secrets in talk; before the configuration is read, those of the environment.
 fn redactor() -> Redactor {
-    match KEEPER.get() {
-        Some(keeper) => keeper.redactor(),
-        None => {
-            let environment = Environment::from_process();
-            let variables = environment
-                .iter()
-                .map(|(name, value)| (name.as_encoded_bytes(), value.as_encoded_bytes()));
-            Redactor::new(&Secrets::new().variables(variables))
-        }
+    if let Some(keeper) = KEEPER.get() {
+        return keeper.redactor();
     }
+    let environment = Environment::from_process();
+    let variables = environment
+        .iter()
+        .map(|(name, value)| (name.as_encoded_bytes(), value.as_encoded_bytes()));
+    Redactor::new(&Secrets::new().variables(variables))
 }
 
 /// Returns a text with its secrets hidden.
