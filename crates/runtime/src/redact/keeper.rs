@@ -195,3 +195,7 @@ impl std::fmt::Debug for Keeper {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "keeper_tests.rs"]
+mod tests;
