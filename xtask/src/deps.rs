@@ -10,6 +10,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("exoshell-process", &[]),
     ("exoshell-files", &[]),
     ("exoshell-guard", &[]),
+    ("exoshell-redact", &[]),
     ("exoshell-mux", &["exoshell-wire"]),
     (
         "exoshell-guest",
@@ -18,6 +19,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
             "exoshell-mux",
             "exoshell-process",
             "exoshell-files",
+            "exoshell-redact",
         ],
     ),
     ("exoshell-place", &["exoshell-wire", "exoshell-mux"]),
@@ -56,6 +58,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
             "exoshell-mux",
             "exoshell-files",
             "exoshell-guard",
+            "exoshell-redact",
         ],
     ),
     ("exoshell-cli", &["exoshell-runtime"]),

@@ -22,6 +22,7 @@ mod exec;
 mod files;
 mod folder;
 mod guest;
+mod hidden;
 mod output;
 mod plan;
 mod process;

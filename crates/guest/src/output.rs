@@ -186,7 +186,7 @@ impl Job {
     async fn pass_on(&mut self, chunk: Bytes) {
         self.bytes += chunk.len() as u64;
         if let Some(spill) = &self.spill {
-            spill.push(&chunk);
+            spill.push(self.stream, &chunk);
         }
         match &self.sink {
             Sink::Channel(sender) => {

@@ -10,6 +10,7 @@ use exoshell_wire::{
 };
 
 use crate::guest::Guest;
+use crate::hidden::Hidden;
 use crate::session::state::{Keep, ShellState, Variable, is_identifier};
 use crate::session::{Session, existing_directory, initial_state};
 use crate::shell::{Pipes, Start, Streams, WaitingShell, directory_id, sh_file};
@@ -52,6 +53,8 @@ pub(crate) struct Plan {
     environment: Option<Vec<Vec<u8>>>,
     /// The folder with our own `sudo`, if the command may ask for a password.
     shim: Option<Vec<u8>>,
+    /// What is hidden in what is kept of it.
+    pub(crate) hidden: Hidden,
 }
 
 impl Plan {
@@ -76,6 +79,7 @@ impl Plan {
         if exec.sudo {
             plan.arm(guest);
         }
+        plan.hidden = Hidden::new(&plan.target, exec);
         guest.claim_id(&exec.id)?;
         Ok(plan)
     }
@@ -109,6 +113,7 @@ impl Plan {
             waiting: begun.waiting,
             environment: None,
             shim: None,
+            hidden: Hidden::default(),
         })
     }
 
@@ -139,6 +144,7 @@ impl Plan {
             waiting: None,
             environment: spec.env.is_some().then_some(environment),
             shim: None,
+            hidden: Hidden::default(),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Keeping large output on the place's disk.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -7,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use exoshell_redact::RedactStream;
 use exoshell_wire::{RawBytes, SpillFile};
+
+use crate::hidden::LazyRedactor;
 
 /// How many spill files are kept.
 const MAX_FILES: usize = 64;
@@ -18,51 +22,69 @@ const MAX_TOTAL: u64 = 2 * 1024 * 1024 * 1024;
 /// How long one is kept.
 const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
 
-/// The raw output of one command, on disk once it is large.
+/// The output of one command, on disk once it is large, without its secrets.
 #[derive(Debug)]
 pub(crate) struct Spill {
     path: PathBuf,
     after: u64,
     max: u64,
+    redactor: LazyRedactor,
     inner: Mutex<Inner>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// What came before the file was needed.
-    head: Vec<u8>,
+    /// What came before the file was needed, in pieces of one stream each.
+    head: Vec<(u8, Vec<u8>)>,
+    /// One for each stream: a secret may be split in one while the other goes on.
+    streams: BTreeMap<u8, RedactStream>,
     file: Option<File>,
     written: u64,
+    /// How much came.
+    raw: u64,
+    /// How much would be in the file without limits.
     total: u64,
+    /// Taken and given back, so that it is allocated once.
+    out: Vec<u8>,
     fault: Option<String>,
 }
 
 impl Spill {
     /// Prepares to keep the output of a command; touches no disk yet.
-    pub(crate) fn new(dir: &Path, id: &str, limits: exoshell_wire::Spill) -> Self {
+    pub(crate) fn new(
+        dir: &Path,
+        id: &str,
+        limits: exoshell_wire::Spill,
+        redactor: LazyRedactor,
+    ) -> Self {
         Self {
             path: dir.join(format!("{id}.log")),
             after: limits.after_bytes,
             max: limits.max_bytes,
+            redactor,
             inner: Mutex::default(),
         }
     }
 
-    /// Takes output in the order it was read.
-    pub(crate) fn push(&self, bytes: &[u8]) {
+    /// Takes output of a stream in the order it was read.
+    pub(crate) fn push(&self, stream: u8, bytes: &[u8]) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.total += bytes.len() as u64;
+        inner.raw += bytes.len() as u64;
         if inner.fault.is_some() {
+            inner.total += bytes.len() as u64;
             return;
         }
         if inner.file.is_none() {
-            inner.head.extend_from_slice(bytes);
-            if inner.total > self.after {
+            match inner.head.last_mut() {
+                Some((last, head)) if *last == stream => head.extend_from_slice(bytes),
+                _ => inner.head.push((stream, bytes.to_vec())),
+            }
+            if inner.raw > self.after {
                 self.open(&mut inner);
             }
             return;
         }
-        self.write(&mut inner, bytes);
+        self.keep(&mut inner, stream, bytes);
     }
 
     fn open(&self, inner: &mut Inner) {
@@ -78,19 +100,38 @@ impl Spill {
             Ok(file) => inner.file = Some(file),
             Err(error) => {
                 inner.fault = Some(format!("`{}`: {error}", self.path.display()));
+                inner.total = inner.raw;
                 return;
             }
         }
-        let head = std::mem::take(&mut inner.head);
-        self.write(inner, &head);
+        for (stream, head) in std::mem::take(&mut inner.head) {
+            self.keep(inner, stream, &head);
+        }
+    }
+
+    /// Writes what is certain to be no secret.
+    fn keep(&self, inner: &mut Inner, stream: u8, bytes: &[u8]) {
+        let mut out = std::mem::take(&mut inner.out);
+        inner
+            .streams
+            .entry(stream)
+            .or_insert_with(|| self.redactor.get().stream())
+            .push_into(bytes, &mut out);
+        self.write(inner, &out);
+        out.clear();
+        inner.out = out;
     }
 
     fn write(&self, inner: &mut Inner, bytes: &[u8]) {
+        inner.total += bytes.len() as u64;
         let room = usize::try_from(self.max.saturating_sub(inner.written)).unwrap_or(usize::MAX);
         let piece = bytes.get(..room.min(bytes.len())).unwrap_or_default();
         let Some(file) = &mut inner.file else {
             return;
         };
+        if inner.fault.is_some() {
+            return;
+        }
         match file.write_all(piece) {
             Ok(()) => inner.written += piece.len() as u64,
             Err(error) => {
@@ -102,7 +143,10 @@ impl Spill {
 
     /// Tells where the output is, if it was large enough to be kept.
     pub(crate) fn finish(&self) -> Option<SpillFile> {
-        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, mut stream) in std::mem::take(&mut inner.streams) {
+            self.write(&mut inner, &stream.finish());
+        }
         if inner.file.is_none() && inner.fault.is_none() {
             return None;
         }

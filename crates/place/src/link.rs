@@ -10,8 +10,8 @@ use exoshell_wire::{
     Acknowledge, Act, Acted, EndSession, Events, Exec, ExecDone, ExecStarted, Follow, FollowAt,
     Frame, FrameDecoder, GuestHello, GuestInfo, HostHello, Kind, OpenSession, OutputRead,
     PROTOCOL_VERSION, PasswordWanted, Passwords, ProcessEvent, ProcessStatus, Processes,
-    ReadOutput, Reply, Request, Resume, Resumed, SessionEnded, SessionOpened, Start, Wait, Waited,
-    WriteInput, stream,
+    ReadOutput, Reply, Request, Resume, Resumed, SecretValues, SessionEnded, SessionOpened, Start,
+    Wait, Waited, WriteInput, stream,
 };
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -398,6 +398,8 @@ pub enum ExecEvent {
     Started {
         /// The shell's process id in the place.
         pid: u32,
+        /// The values of secret variables that it has.
+        secrets: SecretValues,
     },
     /// It goes on: the host shall send stdin from there on.
     Resumed(Resumed),
@@ -427,8 +429,8 @@ impl ExecStream {
                     return Ok(ExecEvent::Output { stream, bytes });
                 }
                 Item::Event(body) => {
-                    if let Ok(ExecStarted { pid }) = serde_json::from_slice(&body) {
-                        return Ok(ExecEvent::Started { pid });
+                    if let Ok(ExecStarted { pid, secrets }) = serde_json::from_slice(&body) {
+                        return Ok(ExecEvent::Started { pid, secrets });
                     }
                     // An event of a newer guest is none of ours.
                     if let Ok(resumed) = serde_json::from_slice(&body) {

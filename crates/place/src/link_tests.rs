@@ -79,6 +79,7 @@ fn exec(id: &str) -> Exec {
         persist: false,
         spill: None,
         sudo: false,
+        redact: None,
     }
 }
 

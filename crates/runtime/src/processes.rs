@@ -19,6 +19,7 @@ use exoshell_wire::{
 use crate::audit::{Ended, Outcome};
 use crate::error::RuntimeError;
 use crate::places::slot::Slot;
+use crate::redact::Outlet as _;
 use crate::runtime::{Runtime, millis, session_key};
 pub use events::ProcessEvents;
 pub use follow::FollowStream;
@@ -105,6 +106,7 @@ impl Runtime {
                 _ => views.push(ProcessView::Lost(Box::new(record))),
             }
         }
+        views.clean(&self.redactor());
         Ok(views)
     }
 
@@ -124,7 +126,9 @@ impl Runtime {
 
     /// Returns a process by its id; one of another task counts as unknown.
     pub async fn process(&self, id: &str, task: Option<&str>) -> Result<ProcessView, RuntimeError> {
-        Ok(self.find(id, task).await?.1)
+        let mut view = self.find(id, task).await?.1;
+        view.clean(&self.redactor());
+        Ok(view)
     }
 
     /// Finds a process and the guest that knows it.
@@ -211,6 +215,7 @@ impl Runtime {
                     id: status.id.clone(),
                     task: task.to_owned(),
                     place: slot.label.clone(),
+                    // The status was cleaned when it came.
                     command: status.command.display(),
                     started: status.started_ms / 1000,
                     incarnation: link.hello().incarnation.clone(),
@@ -234,8 +239,24 @@ impl Runtime {
         }
     }
 
-    /// Reads a part of a process's output, as it was written.
+    /// Reads a part of a process's output, without its secrets.
     pub async fn process_output(
+        &self,
+        id: &str,
+        task: Option<&str>,
+        from: ReadFrom,
+        max_bytes: u64,
+        max_lines: Option<u64>,
+    ) -> Result<(Vec<u8>, OutputRead), RuntimeError> {
+        let (bytes, read) = self
+            .kept_output(id, task, from, max_bytes, max_lines)
+            .await?;
+        Ok((self.redactor().redact_bytes(&bytes).into_owned(), read))
+    }
+
+    /// Reads a part of a process's output, as its place keeps it: without what has the shape of a
+    /// secret. Values that only this side knows may be in it.
+    pub(crate) async fn kept_output(
         &self,
         id: &str,
         task: Option<&str>,
@@ -253,7 +274,11 @@ impl Runtime {
         loop {
             match link.output(request.clone()).await {
                 Err(error) if slot.can_regain(&error) => link = slot.regain(&link).await?,
-                read => return Ok(read?),
+                read => {
+                    let (bytes, mut read) = read?;
+                    read.clean(&self.redactor());
+                    return Ok((bytes, read));
+                }
             }
         }
     }
@@ -266,7 +291,14 @@ impl Runtime {
         from: ReadFrom,
     ) -> Result<FollowStream, RuntimeError> {
         let Reached { slot, link } = self.living(id, task).await?;
-        Ok(FollowStream::start(slot, link, id.to_owned(), from)?)
+        let redact = self.redactor().stream();
+        Ok(FollowStream::start(
+            slot,
+            link,
+            id.to_owned(),
+            from,
+            redact,
+        )?)
     }
 
     /// Waits for the end of a process, or for a line of its output.
@@ -289,7 +321,11 @@ impl Runtime {
             };
             match link.wait_process(request).await {
                 Err(error) if slot.can_regain(&error) => link = slot.regain(&link).await?,
-                waited => return Ok(waited?),
+                waited => {
+                    let mut waited = waited?;
+                    waited.clean(&self.redactor());
+                    return Ok(waited);
+                }
             }
         }
     }
@@ -314,7 +350,11 @@ impl Runtime {
                 Err(error) if again && slot.can_regain(&error) => {
                     link = slot.regain(&link).await?;
                 }
-                acted => return Ok(acted?),
+                acted => {
+                    let mut acted = acted?;
+                    acted.clean(&self.redactor());
+                    return Ok(acted);
+                }
             }
         }
     }
@@ -347,7 +387,8 @@ impl Runtime {
             timeout_ms: millis(WRITE_LIMIT),
         };
         match link.write_process(request, bytes).await {
-            Ok(status) => {
+            Ok(mut status) => {
+                status.clean(&self.redactor());
                 let mut outcome = Outcome::new(Ended::Done);
                 outcome.process = Some(status.id.clone());
                 admitted.end(&outcome)?;

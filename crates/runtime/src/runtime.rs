@@ -19,7 +19,7 @@ use crate::places::slot::{Access, Slot};
 use crate::places::spec::PlaceSpec;
 use crate::processes::ProcessRecords;
 use crate::record::{Record, Records, TaskOverrides, check_task, now};
-use crate::redact::{Redactor, Secrets};
+use crate::redact::{Keeper, Outlet as _, Redactor};
 use crate::sudo::Sources;
 
 /// The task of callers that name none.
@@ -40,13 +40,14 @@ pub struct Runtime {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) config: Resolved,
-    pub(crate) environment: Environment,
+    pub(crate) config: Arc<Resolved>,
+    pub(crate) environment: Arc<Environment>,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     pub(crate) records: Records,
     pub(crate) processes: ProcessRecords,
     overrides: Mutex<HashMap<String, TaskOverrides>>,
     pub(crate) owner: Owner,
+    pub(crate) keeper: Keeper,
     events: EventHub,
     /// What decides about intents.
     pub(crate) policy: Policy,
@@ -55,7 +56,6 @@ pub(crate) struct Inner {
     /// Whoever answers questions while a call waits.
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) audit: Audit,
-    pub(crate) redactor: Redactor,
     /// The directories that sessions were last seen in, by place and task.
     directories: Mutex<HashMap<(String, String), String>>,
     /// The engines whose orphans this runtime has looked for.
@@ -67,7 +67,7 @@ pub(crate) struct Inner {
 impl Runtime {
     /// Makes a runtime. Nothing is started before it is needed.
     pub fn new(config: Resolved, environment: Environment) -> Self {
-        let redactor = Redactor::new(&Secrets::new().variables(variables(&environment)));
+        let (config, environment) = (Arc::new(config), Arc::new(environment));
         let inner = Inner {
             policy: Policy::new(&config, &environment),
             approvals: Store::new(
@@ -76,14 +76,14 @@ impl Runtime {
                 config.places.session_ttl,
             ),
             approver: None,
-            audit: Audit::new(&config.home, redactor.clone(), Limits::default()),
-            redactor,
+            audit: Audit::new(&config.home, Limits::default()),
             directories: Mutex::default(),
             records: Records::new(&config.home),
             processes: ProcessRecords::new(&config.home),
             slots: Mutex::default(),
             overrides: Mutex::default(),
             owner: Owner::Runtime,
+            keeper: Keeper::new(Arc::clone(&config), Arc::clone(&environment)),
             events: EventHub::default(),
             swept: Mutex::default(),
             passwords: Sources::default(),
@@ -119,6 +119,24 @@ impl Runtime {
         &self.inner.config
     }
 
+    /// Returns what hides the secrets that are known now, in everything that leaves the runtime:
+    /// those of the environment and the configuration, and those that were added.
+    pub fn redactor(&self) -> Redactor {
+        self.inner.keeper.redactor()
+    }
+
+    /// Returns what knows the secrets, for those who have something to say after the runtime is
+    /// gone.
+    pub fn keeper(&self) -> Keeper {
+        self.inner.keeper.clone()
+    }
+
+    /// Hides this value from now on, whatever it looks like; the name is for the pass list.
+    /// Values of less than eight bytes are not hidden: they stand in harmless text too often.
+    pub fn add_secret(&self, name: &str, value: impl AsRef<[u8]>) {
+        self.inner.keeper.add(name, value.as_ref());
+    }
+
     /// Subscribes to what happens from now on.
     pub fn events(&self) -> Events {
         self.inner.events.subscribe()
@@ -128,6 +146,7 @@ impl Runtime {
     /// its session is created; a model can never call this.
     pub fn set_overrides(&self, task: &str, overrides: TaskOverrides) -> Result<(), RuntimeError> {
         check_task(task)?;
+        self.inner.keeper.add_variables(&overrides.env);
         self.overrides_map().insert(task.to_owned(), overrides);
         Ok(())
     }
@@ -143,7 +162,8 @@ impl Runtime {
         self.overrides_map().get(task).cloned().unwrap_or_default()
     }
 
-    pub(crate) fn emit(&self, task: &str, kind: EventKind) {
+    pub(crate) fn emit(&self, task: &str, mut kind: EventKind) {
+        kind.clean(&self.redactor());
         self.inner.events.emit(&Event {
             time: SystemTime::now(),
             task: task.to_owned(),
@@ -579,12 +599,6 @@ impl Runtime {
             ttl_ms: None,
         }
     }
-}
-
-fn variables(environment: &Environment) -> impl Iterator<Item = (&[u8], &[u8])> {
-    environment
-        .iter()
-        .map(|(name, value)| (name.as_encoded_bytes(), value.as_encoded_bytes()))
 }
 
 /// A task's session that is there now.

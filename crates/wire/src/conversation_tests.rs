@@ -15,9 +15,10 @@ use crate::{
     Follow, FollowAt, Frame, FrameDecoder, GetFile, GuestHello, GuestInfo, Happened, HostHello,
     Kind, Note, OpenSession, Outcome, OutputRead, PasswordWanted, Passwords, Preamble,
     ProcessEvent, ProcessInfo, ProcessState, ProcessStatus, Processes, PutFile, RawBytes, ReadFrom,
-    ReadOutput, RemoveFile, Reply, Request, Resume, Resumed, ScanFiles, Screen, SessionEnded,
-    SessionInfo, SessionOpened, SessionRef, SessionSpec, Shell, ShellKind, Spill, SpillFile, Start,
-    TerminalSize, Timings, Wait, WaitReason, Waited, WriteInput, stream,
+    ReadOutput, Redact, RemoveFile, Reply, Request, Resume, Resumed, ScanFiles, Screen,
+    SecretValues, SessionEnded, SessionInfo, SessionOpened, SessionRef, SessionSpec, Shell,
+    ShellKind, Spill, SpillFile, Start, TerminalSize, Timings, Wait, WaitReason, Waited,
+    WriteInput, stream,
 };
 
 const RECORDED: &str = include_str!("../tests/recorded.txt");
@@ -80,6 +81,7 @@ fn exec(id: &str) -> Exec {
         persist: true,
         spill: None,
         sudo: false,
+        redact: None,
     }
 }
 
@@ -194,6 +196,10 @@ fn a_command() -> Vec<Entry> {
         after_bytes: 1_048_576,
         max_bytes: 1_073_741_824,
     });
+    run.redact = Some(Redact {
+        pass: vec!["CI_KEY".into()],
+        values: SecretValues(vec!["not-a-real-one".into()]),
+    });
     let mut ended = done();
     ended.leftovers = vec![leftover()];
     ended.spill = Some(SpillFile {
@@ -213,7 +219,15 @@ fn a_command() -> Vec<Entry> {
         ),
         raw("host", Kind::Data, stream::STDIN, 3, b"one"),
         raw("host", Kind::Data, stream::STDIN | FIN, 3, b"\n"),
-        json("guest", Kind::Event, 3, ExecStarted { pid: 4242 }),
+        json(
+            "guest",
+            Kind::Event,
+            3,
+            ExecStarted {
+                pid: 4242,
+                secrets: SecretValues(vec!["nor-is-this".into()]),
+            },
+        ),
         raw("guest", Kind::Data, stream::STDOUT, 3, b"one\n"),
         raw("guest", Kind::Data, stream::STDERR, 3, b"bad\n"),
         raw("host", Kind::Credit, 0, 3, &[0, 0, 1, 0]),
@@ -232,7 +246,15 @@ fn a_cancelled_command() -> Vec<Entry> {
     vec![
         ask(5, Request::Exec(Box::new(exec("run-2")))),
         raw("host", Kind::Data, stream::COMMAND | FIN, 5, b"sleep 600\n"),
-        json("guest", Kind::Event, 5, ExecStarted { pid: 4243 }),
+        json(
+            "guest",
+            Kind::Event,
+            5,
+            ExecStarted {
+                pid: 4243,
+                secrets: SecretValues::default(),
+            },
+        ),
         raw("host", Kind::Cancel, 0, 5, b""),
         answer(5, ended),
     ]
@@ -608,7 +630,15 @@ fn a_password() -> Vec<Entry> {
             57,
             b"sudo id -u\n",
         ),
-        json("guest", Kind::Event, 57, ExecStarted { pid: 4300 }),
+        json(
+            "guest",
+            Kind::Event,
+            57,
+            ExecStarted {
+                pid: 4300,
+                secrets: SecretValues::default(),
+            },
+        ),
         ask(59, Request::Passwords(Passwords { id: id() })),
         json("guest", Kind::Event, 59, PasswordWanted { attempt: 1 }),
         raw("host", Kind::Data, stream::STDIN, 59, b"open sesame\n"),

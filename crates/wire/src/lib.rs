@@ -33,8 +33,9 @@ pub use hello::{GuestHello, HelloError, HostHello, PROTOCOL_VERSION, Shell, Shel
 pub use limits::{INITIAL_WINDOW, MAX_CONTROL, MAX_DATA, MAX_NOISE};
 pub use message::{
     Cause, EndSession, Exec, ExecDone, ExecStarted, Failure, FailureKind, GuestInfo, Note,
-    OpenSession, Outcome, ProcessInfo, Reply, Request, Resume, Resumed, SessionEnded, SessionInfo,
-    SessionOpened, SessionRef, SessionSpec, Spill, SpillFile, Timings, stream,
+    OpenSession, Outcome, ProcessInfo, Redact, Reply, Request, Resume, Resumed, SecretValues,
+    SessionEnded, SessionInfo, SessionOpened, SessionRef, SessionSpec, Spill, SpillFile, Timings,
+    stream,
 };
 pub use preamble::{NoiseOverflow, Preamble, PreambleScanner};
 pub use process::{

@@ -175,6 +175,10 @@ pub struct Exec {
     /// Whether a `sudo` in it may ask the host for a password; see [`Passwords`].
     #[serde(default, skip_serializing_if = "is_false")]
     pub sudo: bool,
+    /// Hides secrets in what is kept in the place: large output, and a process's output and
+    /// command. The output that is sent is as it was written. Without it nothing is hidden.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redact: Option<Redact>,
 }
 
 #[expect(
@@ -185,11 +189,45 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
+/// What is hidden beside text with the shape of a secret and the values of secret variables.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redact {
+    /// Names of variables whose values are not hidden.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass: Vec<String>,
+    /// Further values to hide. Only a guest on the host's own machine is told any: a place must
+    /// not learn a secret by being asked to hide it.
+    #[serde(default, skip_serializing_if = "SecretValues::is_empty")]
+    pub values: SecretValues,
+}
+
+/// Values that are secret. The debug form shows none of them.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SecretValues(pub Vec<RawBytes>);
+
+impl SecretValues {
+    /// Tells whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl std::fmt::Debug for SecretValues {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} values", self.0.len())
+    }
+}
+
 /// The event that says a command's shell now runs it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecStarted {
     /// The shell's process id in the place.
     pub pid: u32,
+    /// The values of secret variables that the command has, so that the host can hide them. Told
+    /// only when [`Exec::redact`] is there.
+    #[serde(default, skip_serializing_if = "SecretValues::is_empty")]
+    pub secrets: SecretValues,
 }
 
 /// Goes on with a command that has a lease, on another channel: what the host has not received

@@ -82,6 +82,7 @@ fn bare_exec() -> Exec {
         persist: false,
         spill: None,
         sudo: false,
+        redact: None,
     }
 }
 

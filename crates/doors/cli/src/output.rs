@@ -1,7 +1,10 @@
 //! Writing to the terminal: data to stdout, talk to stderr.
 
 use std::io::{self, IsTerminal as _, Write};
+use std::sync::OnceLock;
 
+use exoshell_runtime::config::Environment;
+use exoshell_runtime::redact::{Keeper, Redactor, Secrets};
 use exoshell_runtime::{ErrorKind, RuntimeError};
 use serde::Serialize;
 use serde_json::json;
@@ -11,6 +14,32 @@ pub(crate) const OWN_FAILURE: u8 = 125;
 
 /// The guard said no.
 pub(crate) const REFUSED: u8 = 77;
+
+/// What knows the secrets, once the configuration is read.
+static KEEPER: OnceLock<Keeper> = OnceLock::new();
+
+/// Keeps these secrets out of what is said from now on.
+pub(crate) fn hide_secrets(keeper: Keeper) {
+    // A program that makes a second runtime makes it from the same configuration.
+    let _ = KEEPER.set(keeper);
+}
+
+/// Returns what hides secrets in talk; before the configuration is read, those of the environment.
+fn redactor() -> Redactor {
+    if let Some(keeper) = KEEPER.get() {
+        return keeper.redactor();
+    }
+    let environment = Environment::from_process();
+    let variables = environment
+        .iter()
+        .map(|(name, value)| (name.as_encoded_bytes(), value.as_encoded_bytes()));
+    Redactor::new(&Secrets::new().variables(variables))
+}
+
+/// Returns a text with its secrets hidden.
+pub(crate) fn without_secrets(text: &str) -> String {
+    redactor().redact(text).into_owned()
+}
 
 /// Writes data. A reader that went away is no error of ours: the text was delivered as far as
 /// anyone wanted it.
@@ -23,12 +52,19 @@ pub(crate) fn data(bytes: &[u8]) -> io::Result<()> {
 /// Writes a line of talk.
 pub(crate) fn talk(text: &str) {
     // Without a stderr there is nobody to talk to.
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", without_secrets(text));
 }
 
-/// Prints a value as JSON.
+/// Prints text for people, with its secrets hidden.
+pub(crate) fn text(text: &str) -> io::Result<()> {
+    data(without_secrets(text).as_bytes())
+}
+
+/// Prints a value as JSON, with its secrets hidden.
 pub(crate) fn json<T: Serialize>(value: &T) -> io::Result<()> {
-    let mut text = serde_json::to_vec_pretty(value)?;
+    let mut value = serde_json::to_value(value)?;
+    exoshell_runtime::redact::clean_value(&redactor(), &mut value);
+    let mut text = serde_json::to_vec_pretty(&value)?;
     text.push(b'\n');
     data(&text)
 }
@@ -51,10 +87,10 @@ pub(crate) fn error(error: &RuntimeError, as_json: bool) -> u8 {
     }
     if as_json {
         let value = json!({
-            "error": text,
+            "error": without_secrets(&text),
             "error_kind": error.kind(),
             "error_reason": error.reason(),
-            "hint": error.hint(),
+            "hint": error.hint().map(|hint| without_secrets(&hint)),
         });
         let _ = json(&value);
         return error.exit_code();

@@ -64,7 +64,10 @@ async fn run(guest: &Arc<Guest>, channel: Channel, exec: &Exec, command: &[u8]) 
                 ..Timings::default()
             };
             let armed = exec.sudo.then(|| Sudo::arm(guest, &exec.id, &started.tree));
-            line.event(&ExecStarted { pid: started.pid });
+            line.event(&ExecStarted {
+                pid: started.pid,
+                secrets: plan.hidden.told().clone(),
+            });
             let run = Run {
                 guest,
                 exec,
@@ -145,7 +148,13 @@ impl Run<'_> {
         let key = self.plan.session.as_ref().map(|s| s.key.clone());
         let listed = self.guest.running(&self.exec.id, key.as_deref(), &tree);
         let began = Instant::now();
-        let outputs = match Outputs::start(self.guest, self.exec, [stdout, stderr], &line.sink()) {
+        let outputs = match Outputs::start(
+            self.guest,
+            self.exec,
+            &self.plan.hidden,
+            [stdout, stderr],
+            &line.sink(),
+        ) {
             Ok(outputs) => outputs,
             Err(error) => {
                 tree.kill(0).await;
@@ -208,6 +217,7 @@ impl Run<'_> {
             command: alive.first().map(|p| p.command.clone()).unwrap_or_default(),
             cwd: self.plan.directory().to_vec(),
             pid: alive.first().map_or(0, |process| process.pid),
+            redactor: self.guest.redactor(&self.plan.hidden).get(),
         };
         process::adopt(self.guest, &self.exec.id, key, left);
         describe(&self.exec.id, key, alive)

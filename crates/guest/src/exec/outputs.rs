@@ -9,6 +9,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
 
 use crate::guest::Guest;
+use crate::hidden::Hidden;
 use crate::output::{Pump, Sink};
 use crate::spill::Spill;
 use crate::tree::{Exit, Tree};
@@ -38,12 +39,14 @@ impl Outputs {
     pub(super) fn start(
         guest: &Guest,
         exec: &Exec,
+        hidden: &Hidden,
         [stdout, stderr]: [OwnedFd; 2],
         sink: &Sink,
     ) -> std::io::Result<Self> {
-        let spill = exec
-            .spill
-            .map(|limits| Arc::new(Spill::new(&guest.spill_dir(), &exec.id, limits)));
+        let spill = exec.spill.map(|limits| {
+            let redactor = guest.redactor(hidden);
+            Arc::new(Spill::new(&guest.spill_dir(), &exec.id, limits, redactor))
+        });
         let (stop, stopped) = watch::channel(false);
         let pump =
             |pipe, number| Pump::start(pipe, number, sink.clone(), spill.clone(), stopped.clone());

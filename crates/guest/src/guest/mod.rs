@@ -15,6 +15,7 @@ use exoshell_wire::{
 use tokio::sync::{Notify, OnceCell};
 
 use crate::exec::resume::Resumable;
+use crate::hidden::{Hidden, LazyRedactor, Redactors};
 use crate::process::Shared;
 use crate::process::journal::Journal;
 use crate::session::state::ShellState;
@@ -51,6 +52,7 @@ pub(crate) struct Guest {
     table: Mutex<Table>,
     journal: Journal,
     sudo: Sudo,
+    redactors: Arc<Redactors>,
     /// Wakes the keeper when something ended.
     changed: Notify,
 }
@@ -80,8 +82,14 @@ impl Guest {
             table: Mutex::new(Table::new(limits.keep)),
             journal: Journal::new(),
             sudo: Sudo::default(),
+            redactors: Arc::default(),
             changed: Notify::new(),
         })
+    }
+
+    /// Returns what hides secrets in what is kept of a command.
+    pub(crate) fn redactor(&self, hidden: &Hidden) -> LazyRedactor {
+        LazyRedactor::new(Arc::clone(&self.redactors), hidden.clone())
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use exoshell_process::readable_bytes;
+use exoshell_redact::{RedactStream, Redactor};
 use exoshell_wire::{Failure, FailureKind, Happened, ProcessState, RawBytes, Start};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch as cell;
@@ -33,6 +34,9 @@ const ADOPTED_DISK: u64 = 8 * 1024 * 1024;
 /// How long the last output of a terminal may take to arrive: the kernel passes it on in a task
 /// of its own.
 const TERMINAL_DRAIN: Duration = Duration::from_millis(150);
+
+/// How long output may pause before a few letters that were held back are shown.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Starts a process and returns it once its shell runs.
 pub(crate) async fn start(
@@ -68,13 +72,11 @@ pub(crate) async fn start(
         )
     };
     let input = output::sender(stdin).map_err(internal)?;
+    let redactor = guest.redactor(&plan.hidden).get();
     let process = Arc::new(Process {
         id: exec.id.clone(),
         session,
-        command: command
-            .get(..command.len().min(SHOWN_COMMAND))
-            .unwrap_or_default()
-            .to_vec(),
+        command: shown_command(&redactor, command),
         cwd,
         pid: started.pid,
         adopted: false,
@@ -92,7 +94,12 @@ pub(crate) async fn start(
     });
     let pipes = [stdout, stderr]
         .into_iter()
-        .map(output::receiver)
+        .map(|pipe| {
+            Ok(Source {
+                pipe: output::receiver(pipe)?,
+                redact: redactor.stream(),
+            })
+        })
         .collect::<Result<Vec<_>, _>>()
         .map_err(internal)?;
     guest.add_process(Arc::clone(&process));
@@ -116,7 +123,7 @@ pub(crate) fn adopt(guest: &Arc<Guest>, id: &str, session: Option<&str>, left: A
     let process = Arc::new(Process {
         id: id.to_owned(),
         session: session.map(str::to_owned),
-        command: left.command,
+        command: shown_command(&left.redactor, &left.command),
         cwd: left.cwd,
         pid: left.pid,
         adopted: true,
@@ -136,14 +143,25 @@ pub(crate) fn adopt(guest: &Arc<Guest>, id: &str, session: Option<&str>, left: A
     let guest = Arc::clone(guest);
     let shared = Arc::clone(&process);
     tokio::spawn(async move {
+        let (stop, stopped) = cell::channel(false);
         let pumps: Vec<_> = left
             .pipes
             .into_iter()
-            .map(|pipe| tokio::spawn(fill(pipe, Arc::clone(&shared), None)))
+            .map(|pipe| {
+                let source = Source {
+                    pipe,
+                    redact: left.redactor.stream(),
+                };
+                let job = Fill::new(&shared, None);
+                tokio::spawn(job.until(source, stopped.clone()))
+            })
             .collect();
         shared.tree.gone().await;
-        for pump in &pumps {
-            pump.abort();
+        stop.send_replace(true);
+        for pump in pumps {
+            if let Ok(Some(mut source)) = pump.await {
+                shared.take_output(&source.redact.finish());
+            }
         }
         shared.finish(ProcessState::Exited { code: None });
         guest.note_change();
@@ -158,6 +176,25 @@ pub(crate) struct Adopted {
     pub(crate) command: Vec<u8>,
     pub(crate) cwd: Vec<u8>,
     pub(crate) pid: u32,
+    pub(crate) redactor: Redactor,
+}
+
+/// Returns the text of a command as it is shown: its secrets are hidden before it is cut, for half
+/// a secret has no shape.
+fn shown_command(redactor: &Redactor, command: &[u8]) -> Vec<u8> {
+    // What is cut off need not be looked at; a secret at the edge is still whole.
+    let command = command
+        .get(..command.len().min(2 * SHOWN_COMMAND))
+        .unwrap_or_default();
+    let mut shown = redactor.redact_bytes(command).into_owned();
+    shown.truncate(SHOWN_COMMAND);
+    shown
+}
+
+/// Where a process's output comes from, and what hides the secrets in it.
+struct Source {
+    pipe: Receiver,
+    redact: RedactStream,
 }
 
 impl Process {
@@ -193,21 +230,18 @@ struct Runner {
 }
 
 impl Runner {
-    async fn run(self, pipes: Vec<Receiver>) {
+    async fn run(self, sources: Vec<Source>) {
         let process = &self.process;
         let observer = Observer {
             guest: Arc::clone(&self.guest),
             watch: Arc::clone(&self.watch),
         };
         let (stop, stopped) = cell::channel(false);
-        let pumps: Vec<_> = pipes
+        let pumps: Vec<_> = sources
             .into_iter()
-            .map(|pipe| {
-                let job = Fill {
-                    process: Arc::clone(process),
-                    observer: Some(observer.clone()),
-                };
-                tokio::spawn(job.until(pipe, stopped.clone()))
+            .map(|source| {
+                let job = Fill::new(process, Some(observer.clone()));
+                tokio::spawn(job.until(source, stopped.clone()))
             })
             .collect();
         let exit = process.tree.exited().await;
@@ -230,8 +264,8 @@ impl Runner {
         }
         self.announce(state_of(exit));
         // What it left behind goes on writing to the same store.
-        for pipe in open {
-            tokio::spawn(fill(pipe, Arc::clone(process), None));
+        for source in open {
+            tokio::spawn(fill(source, Arc::clone(process)));
         }
         self.guest.note_change();
     }
@@ -298,21 +332,43 @@ impl Observer {
 struct Fill {
     process: Shared,
     observer: Option<Observer>,
+    /// Taken and given back, so that it is allocated once.
+    out: Vec<u8>,
 }
 
 impl Fill {
+    fn new(process: &Shared, observer: Option<Observer>) -> Self {
+        Self {
+            process: Arc::clone(process),
+            observer,
+            out: Vec::new(),
+        }
+    }
+
     /// Moves a pipe into the store until its end or until `stop`; returns the pipe when
     /// something may still write to it.
-    async fn until(self, pipe: Receiver, mut stop: cell::Receiver<bool>) -> Option<Receiver> {
+    async fn until(mut self, mut source: Source, mut stop: cell::Receiver<bool>) -> Option<Source> {
         let mut buffer = vec![0_u8; 32 * 1024];
+        let mut relaxed = true;
         loop {
             tokio::select! {
                 biased;
-                ready = pipe.readable() => {
-                    ready.ok()?;
-                    self.take(&pipe, &mut buffer)?;
+                ready = source.pipe.readable() => {
+                    let read = match ready {
+                        Ok(()) => source.pipe.try_read(&mut buffer),
+                        Err(error) => Err(error),
+                    };
+                    self.note(&mut source.redact, read, &buffer)?;
+                    relaxed = source.redact.held() == 0;
                 }
                 _ = stop.wait_for(|stop| *stop) => break,
+                () = tokio::time::sleep(PAUSE), if !relaxed => {
+                    // A prompt is shown to its last letter; if those few letters begin a secret,
+                    // the rest of it is hidden all the same.
+                    relaxed = true;
+                    self.out.extend(source.redact.relax());
+                    self.hand_on();
+                }
             }
             if *stop.borrow() {
                 break;
@@ -321,49 +377,69 @@ impl Fill {
             tokio::task::yield_now().await;
         }
         // Whatever was written before the end is in the pipe now.
-        let mut left = usize::try_from(readable_bytes(pipe.as_fd())).unwrap_or(0);
+        let mut left = usize::try_from(readable_bytes(source.pipe.as_fd())).unwrap_or(0);
         while left > 0 {
             // Straight from the pipe: the runtime's idea of its readiness may be a turn old.
-            let taken = self.note(
-                rustix::io::read(pipe.as_fd(), &mut buffer).map_err(std::io::Error::from),
-                &buffer,
-            )?;
+            let read = rustix::io::read(source.pipe.as_fd(), &mut buffer);
+            let read = read.map_err(std::io::Error::from);
+            let taken = self.note(&mut source.redact, read, &buffer)?;
             if taken == 0 {
                 break;
             }
             left = left.saturating_sub(taken);
         }
-        exoshell_process::has_writers(pipe.as_fd()).then_some(pipe)
+        if exoshell_process::has_writers(source.pipe.as_fd()) {
+            return Some(source);
+        }
+        self.end(&mut source.redact);
+        None
     }
 
-    /// Moves what is there; `None` at the end of the pipe.
-    fn take(&self, pipe: &Receiver, buffer: &mut [u8]) -> Option<usize> {
-        let read = pipe.try_read(buffer);
-        self.note(read, buffer)
-    }
-
-    fn note(&self, read: std::io::Result<usize>, buffer: &[u8]) -> Option<usize> {
+    /// Takes what was read, and returns how much; `None` at the end of the pipe.
+    fn note(
+        &mut self,
+        redact: &mut RedactStream,
+        read: std::io::Result<usize>,
+        buffer: &[u8],
+    ) -> Option<usize> {
         match read {
-            Ok(0) => None,
-            Ok(length) => {
+            Ok(length) if length > 0 => {
                 let bytes = buffer.get(..length).unwrap_or_default();
-                if let Some(observer) = &self.observer {
-                    observer.look(&self.process, bytes);
-                }
-                self.process.take_output(bytes);
+                redact.push_into(bytes, &mut self.out);
+                self.hand_on();
                 Some(length)
             }
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Some(0),
             // A terminal whose programs are gone answers with an error instead of an end.
-            Err(_) => None,
+            Ok(_) | Err(_) => {
+                self.end(redact);
+                None
+            }
         }
+    }
+
+    /// Shows what was held back: no more will come.
+    fn end(&mut self, redact: &mut RedactStream) {
+        redact.finish_into(&mut self.out);
+        self.hand_on();
+    }
+
+    fn hand_on(&mut self) {
+        if self.out.is_empty() {
+            return;
+        }
+        if let Some(observer) = &self.observer {
+            observer.look(&self.process, &self.out);
+        }
+        self.process.take_output(&self.out);
+        self.out.clear();
     }
 }
 
 /// Moves a pipe into the store until its end.
-async fn fill(pipe: Receiver, process: Shared, observer: Option<Observer>) {
+async fn fill(source: Source, process: Shared) {
     let (_keep, never) = cell::channel(false);
-    Fill { process, observer }.until(pipe, never).await;
+    Fill::new(&process, None).until(source, never).await;
 }
 
 fn spawn_timers(guest: &Arc<Guest>, process: &Shared, request: &Start) {

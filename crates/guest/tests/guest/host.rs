@@ -215,6 +215,7 @@ pub(crate) fn exec(id: &str) -> Exec {
         persist: false,
         spill: None,
         sudo: false,
+        redact: None,
     }
 }
 

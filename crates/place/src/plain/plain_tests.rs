@@ -201,7 +201,7 @@ async fn finish(stream: &mut PlainStream) -> Finished {
     loop {
         let event = tokio::time::timeout(Duration::from_secs(60), stream.next());
         match event.await.expect("the command must end").unwrap() {
-            ExecEvent::Started { pid } => started = pid,
+            ExecEvent::Started { pid, .. } => started = pid,
             ExecEvent::Resumed(_) => unreachable!("a plain shell resumes nothing"),
             ExecEvent::Output { stream, bytes } if stream == stream::STDERR => err.extend(bytes),
             ExecEvent::Output { bytes, .. } => out.extend(bytes),

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use exoshell_wire::{
-    Cause, ExecDone, Failure, FailureKind, Note, Outcome, ProcessInfo, RawBytes, Timings, stream,
+    Cause, ExecDone, Failure, FailureKind, Note, Outcome, ProcessInfo, RawBytes, SecretValues,
+    Timings, stream,
 };
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -101,7 +102,10 @@ impl Running {
             return;
         }
         let pid = ready.pid;
-        streams.waiting = Some(ExecEvent::Started { pid });
+        streams.waiting = Some(ExecEvent::Started {
+            pid,
+            secrets: SecretValues::default(),
+        });
         let started = Instant::now();
         let end = self.follow(&mut streams, pid).await;
         let timings = Timings {

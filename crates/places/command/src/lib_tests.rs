@@ -61,6 +61,7 @@ async fn run(link: &Link, command: &str) -> String {
         persist: false,
         spill: None,
         sudo: false,
+        redact: None,
     };
     let command = command.as_bytes().to_vec().into();
     let mut running = link.exec(exec, command).await.unwrap();

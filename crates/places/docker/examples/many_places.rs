@@ -107,6 +107,7 @@ fn exec(round: usize) -> Exec {
         persist: false,
         spill: None,
         sudo: false,
+        redact: None,
     }
 }
 

@@ -109,6 +109,7 @@ async fn run_true(link: &Link, key: &str, id: &str) {
         persist: true,
         spill: None,
         sudo: false,
+        redact: None,
     };
     let mut stream = link.exec(exec, Bytes::from_static(b"true")).await.unwrap();
     while !matches!(stream.next().await.unwrap(), ExecEvent::Done(_)) {}

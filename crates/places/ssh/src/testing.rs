@@ -57,6 +57,7 @@ pub(crate) async fn run_in(link: &Link, session: SessionRef, command: &str) -> (
         persist: false,
         spill: None,
         sudo: false,
+        redact: None,
     };
     let command = command.as_bytes().to_vec().into();
     let mut running = link.exec(exec, command).await.unwrap();

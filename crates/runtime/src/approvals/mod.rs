@@ -136,7 +136,8 @@ impl Runtime {
             Verdicted::Run { approval, approver } => (*approval, approver),
             Verdicted::Refuse { approver, .. } => (Approval::None, approver),
         };
-        let ticket = self.inner.audit.start(&Attempt {
+        let redactor = self.inner.keeper.strict_redactor();
+        let attempt = Attempt {
             cwd: intent.directory.as_deref(),
             principal: self.inner.policy.gateway(),
             verdict: finding.verdict.name(),
@@ -151,7 +152,8 @@ impl Runtime {
                 intent.kind,
                 text,
             )
-        })?;
+        };
+        let ticket = self.inner.audit.start(&attempt, redactor)?;
         match verdicted {
             Verdicted::Run { .. } => Ok(Admitted { ticket }),
             Verdicted::Refuse {
@@ -332,7 +334,8 @@ impl Runtime {
 
     /// Returns a text as a person may see it: nothing invisible, nothing secret.
     fn shown(&self, text: &str) -> String {
-        self.inner.redactor.redact(&visible(text)).into_owned()
+        let redactor = self.inner.keeper.strict_redactor();
+        redactor.redact(&visible(text)).into_owned()
     }
 }
 

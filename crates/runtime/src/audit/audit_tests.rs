@@ -17,7 +17,7 @@ const HOME: &str = "EXOSHELL_TEST_AUDIT_HOME";
 const COUNT: &str = "EXOSHELL_TEST_AUDIT_COUNT";
 
 fn audit(home: &Path, limits: Limits) -> Audit {
-    Audit::new(home, Redactor::default(), limits)
+    Audit::new(home, limits)
 }
 
 fn attempt(text: &str) -> Attempt<'_> {
@@ -34,7 +34,9 @@ fn done() -> Outcome {
 
 fn run(audit: &Audit, count: usize) {
     for at in 0..count {
-        let ticket = audit.start(&attempt(&format!("echo {at}"))).unwrap();
+        let ticket = audit
+            .start(&attempt(&format!("echo {at}")), Redactor::default())
+            .unwrap();
         ticket.end(&done()).unwrap();
     }
 }
@@ -72,7 +74,7 @@ fn makes_attempts_for_other_tests() {
     let audit = audit(Path::new(&home), small());
     for at in 0..count {
         let text = format!("echo {at} {}", "x".repeat(at % 700));
-        let ticket = audit.start(&attempt(&text)).unwrap();
+        let ticket = audit.start(&attempt(&text), Redactor::default()).unwrap();
         ticket.end(&done()).unwrap();
     }
 }
@@ -96,7 +98,7 @@ fn an_attempt_writes_its_start_and_its_end() {
     what.rule = Some("rm-recursive");
     what.approval = Approval::Once;
     what.approver = Some("person at the terminal");
-    let ticket = audit.start(&what).unwrap();
+    let ticket = audit.start(&what, Redactor::default()).unwrap();
     let outcome = Outcome {
         signal: Some(9),
         error_kind: Some("place_lost".to_owned()),
@@ -139,7 +141,7 @@ fn an_attempt_writes_its_start_and_its_end() {
 fn a_ticket_that_is_dropped_ends_as_lost() {
     let home = TempDir::new().unwrap();
     let audit = audit(home.path(), Limits::default());
-    drop(audit.start(&attempt("x")).unwrap());
+    drop(audit.start(&attempt("x"), Redactor::default()).unwrap());
     assert_eq!(records(&audit)[1]["ended"], "lost");
 }
 
@@ -172,13 +174,13 @@ fn only_the_user_can_read_it() {
 fn secrets_are_in_no_field_and_long_texts_are_cut() {
     let home = TempDir::new().unwrap();
     let redactor = Redactor::new(&Secrets::new().value("P", "open sesame"));
-    let audit = Audit::new(home.path(), redactor, Limits::default());
+    let audit = Audit::new(home.path(), Limits::default());
     let text = format!("login 'open sesame' {}", "é".repeat(100_000));
     let mut what = attempt(&text);
     what.cwd = Some("/home/open sesame");
     what.task = "open sesame";
     what.approver = Some("open sesame");
-    let ticket = audit.start(&what).unwrap();
+    let ticket = audit.start(&what, redactor).unwrap();
     let outcome = Outcome {
         error_kind: Some("open sesame".to_owned()),
         ..done()
@@ -196,7 +198,7 @@ fn an_attempt_whose_start_cannot_be_written_is_refused() {
     let home = TempDir::new().unwrap();
     let audit = audit(home.path(), Limits::default());
     fs::write(audit.folder(), "not a folder").unwrap();
-    let error = audit.start(&attempt("x")).unwrap_err();
+    let error = audit.start(&attempt("x"), Redactor::default()).unwrap_err();
     assert!(error.to_string().contains("cannot be written"), "{error}");
     assert_eq!(crate::RuntimeError::from(error).exit_code(), 125);
 }
@@ -555,7 +557,11 @@ fn records_can_be_chosen_by_task_and_from_the_end() {
             task,
             ..attempt("x")
         };
-        audit.start(&what).unwrap().end(&done()).unwrap();
+        audit
+            .start(&what, Redactor::default())
+            .unwrap()
+            .end(&done())
+            .unwrap();
     }
     let count = |task: Option<&str>, tail| {
         let filter = Filter {

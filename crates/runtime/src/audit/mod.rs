@@ -109,7 +109,6 @@ pub struct Audit {
 #[derive(Debug)]
 struct Shared {
     folder: PathBuf,
-    redactor: Redactor,
     limits: Limits,
     /// Opened by the first record, so that a runtime that runs nothing leaves nothing.
     writer: Mutex<Option<Writer>>,
@@ -117,11 +116,10 @@ struct Shared {
 
 impl Audit {
     /// Uses the audit of a home folder. Nothing is touched before the first record.
-    pub fn new(home: &Path, redactor: Redactor, limits: Limits) -> Self {
+    pub fn new(home: &Path, limits: Limits) -> Self {
         Self {
             shared: Arc::new(Shared {
                 folder: home.join(FOLDER),
-                redactor,
                 limits,
                 writer: Mutex::new(None),
             }),
@@ -133,12 +131,14 @@ impl Audit {
         &self.shared.folder
     }
 
-    /// Writes that something is about to be attempted. On an error it must not be.
-    pub fn start(&self, attempt: &Attempt<'_>) -> Result<Ticket, AuditError> {
-        let fields = attempt.fields(&self.shared.redactor, self.shared.limits.text_bytes);
+    /// Writes that something is about to be attempted, without the secrets in it. On an error it
+    /// must not be.
+    pub fn start(&self, attempt: &Attempt<'_>, redactor: Redactor) -> Result<Ticket, AuditError> {
+        let fields = attempt.fields(&redactor, self.shared.limits.text_bytes);
         let number = self.shared.append(&fields)?;
         Ok(Ticket {
             audit: self.clone(),
+            redactor,
             number,
             task: attempt.task.to_owned(),
             started: Instant::now(),
@@ -174,6 +174,7 @@ impl Shared {
 #[must_use = "the end of the attempt must be written"]
 pub struct Ticket {
     audit: Audit,
+    redactor: Redactor,
     number: u64,
     task: String,
     started: Instant,
@@ -198,7 +199,7 @@ impl Ticket {
             self.number,
             &self.task,
             self.started.elapsed(),
-            &shared.redactor,
+            &self.redactor,
         );
         shared.append(&fields).map(drop)
     }

@@ -78,6 +78,9 @@ deny = ["shred"]
 allow_paths = ["/a"]
 ask_paths = ["/b"]
 deny_paths = ["/c"]
+[secrets]
+redact = false
+pass = ["F"]
 [log]
 level = "trace"
 "#;
@@ -114,6 +117,7 @@ fn every_key_is_read_from_its_table() {
             "allow": ["git push"], "ask": ["make deploy"], "deny": ["shred"],
             "allow_paths": ["/a"], "ask_paths": ["/b"], "deny_paths": ["/c"],
         },
+        "secrets": {"redact": false, "pass": ["F"]},
         "log": {"level": "trace"},
     });
     for key in keys::all() {
@@ -381,7 +385,7 @@ fn a_folder_in_place_of_the_file_cannot_be_read() {
 
 proptest! {
     #[test]
-    fn no_text_makes_the_parser_panic(text in "(\\[(terminal|places|container|docker|ssh|command|sync|approval|guard|log|env)\\]\n|[a-z_.]{1,9}|[ =\n'\"\\[\\]{}#é0-9.-]|true){0,30}") {
+    fn no_text_makes_the_parser_panic(text in "(\\[(terminal|places|container|docker|ssh|command|sync|approval|guard|secrets|log|env)\\]\n|[a-z_.]{1,9}|[ =\n'\"\\[\\]{}#é0-9.-]|true){0,30}") {
         if let Err(error) = parse(&text) {
             prop_assert!(!error.to_string().contains('\n'));
             prop_assert!(!error.hint().is_empty());

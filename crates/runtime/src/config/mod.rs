@@ -23,6 +23,7 @@ mod nearest;
 mod places;
 mod resolved;
 mod schema;
+mod script;
 mod secret;
 mod slot;
 mod template;
@@ -36,11 +37,12 @@ pub use credentials::{child_environment, is_stripped};
 pub(crate) use credentials::{quiet_variables, stripped_names};
 pub use env::Environment;
 pub use error::{ConfigError, Site};
+pub use exoshell_redact::looks_secret;
 pub use locate::Locations;
 pub use places::{Command, Container, DEFAULT_IMAGE, Docker, Ssh, Sync};
-pub use resolved::{Log, Places, Resolved, Setting, Source, Terminal};
+pub use resolved::{Log, Places, Resolved, Secrecy, Setting, Source, Terminal};
 pub use schema::{
     ApprovalConfig, CommandConfig, Config, ContainerConfig, DockerConfig, GuardConfig, LogConfig,
-    PlacesConfig, SshConfig, SyncConfig, TerminalConfig,
+    PlacesConfig, SecretsConfig, SshConfig, SyncConfig, TerminalConfig,
 };
-pub use secret::looks_secret;
+pub use script::script_environment;

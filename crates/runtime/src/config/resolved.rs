@@ -44,6 +44,8 @@ pub struct Resolved {
     pub approval: Approval,
     /// The user's own rules.
     pub guard: GuardRules,
+    /// Table `[secrets]`.
+    pub secrets: Secrecy,
     /// What is logged.
     pub log: Log,
     pub(super) sources: BTreeMap<&'static str, Source>,
@@ -99,6 +101,24 @@ pub struct Places {
     pub guest_dir: Option<PathBuf>,
 }
 
+/// Holds what is hidden.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Secrecy {
+    /// Whether secrets are hidden in everything that is shown and kept.
+    pub redact: bool,
+    /// Names of variables whose values are not hidden, and that scripts get.
+    pub pass: Vec<String>,
+}
+
+impl Default for Secrecy {
+    fn default() -> Self {
+        Self {
+            redact: true,
+            pass: Vec::new(),
+        }
+    }
+}
+
 /// Holds what is logged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Log {
@@ -148,6 +168,7 @@ impl Resolved {
             sync: Sync::default(),
             approval: Approval::default(),
             guard: GuardRules::default(),
+            secrets: Secrecy::default(),
             log: Log::default(),
             sources: BTreeMap::new(),
         }

@@ -76,6 +76,8 @@ fn the_defaults_are_the_documented_ones() {
         ("guard.allow_paths", json!([])),
         ("guard.ask_paths", json!([])),
         ("guard.deny_paths", json!([])),
+        ("secrets.redact", json!(true)),
+        ("secrets.pass", json!([])),
         ("log.level", json!("warn")),
     ];
     assert_eq!(shown, expected);

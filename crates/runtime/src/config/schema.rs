@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::choices::{ApprovalMode, Backend, LogLevel, Persist};
-use super::secret::{HIDDEN, looks_secret};
+use super::secret::HIDDEN;
+use exoshell_redact::looks_secret;
 
 /// Holds what one layer says; a key it does not mention is `None`.
 ///
@@ -33,6 +34,8 @@ pub struct Config {
     pub approval: ApprovalConfig,
     /// Table `[guard]`.
     pub guard: GuardConfig,
+    /// Table `[secrets]`.
+    pub secrets: SecretsConfig,
     /// Table `[log]`.
     pub log: LogConfig,
 }
@@ -203,6 +206,16 @@ pub struct GuardConfig {
     pub ask_paths: Option<Vec<String>>,
     /// Paths that are never written.
     pub deny_paths: Option<Vec<String>>,
+}
+
+/// Holds what one layer says about hiding secrets; see [`Secrecy`](super::Secrecy).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SecretsConfig {
+    /// Whether secrets are hidden.
+    pub redact: Option<bool>,
+    /// Names of variables whose values are not hidden.
+    pub pass: Option<Vec<String>>,
 }
 
 /// Holds what one layer says about logging.

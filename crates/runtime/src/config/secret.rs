@@ -2,28 +2,13 @@
 
 use std::ffi::OsStr;
 
+use exoshell_redact::looks_secret;
+
 /// Stands for a value that is not shown.
 pub(super) const HIDDEN: &str = "***";
 
-/// Words that make a variable's name look like a secret's.
-const SECRET_WORDS: [&str; 7] = [
-    "KEY",
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "CREDENTIAL",
-    "PASSWD",
-    "AUTH",
-];
-
 /// Longest part of a bad value that an error message quotes.
 const SHOWN_CHARS: usize = 80;
-
-/// Tells whether a variable with this name is likely to hold a secret.
-pub fn looks_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    SECRET_WORDS.iter().any(|word| name.contains(word))
-}
 
 /// Returns the value of a variable in a form fit for an error message.
 pub(super) fn shown_value(name: &str, value: &OsStr) -> String {

@@ -1,24 +1,6 @@
 use super::*;
 
 #[test]
-fn names_with_a_telling_word_look_secret_in_any_case() {
-    for name in [
-        "OPENAI_API_KEY",
-        "my_token",
-        "DB_PASSWORD",
-        "AUTHORIZATION",
-        "x_secret_y",
-        "CREDENTIALS",
-        "PGPASSWD",
-    ] {
-        assert!(looks_secret(name), "{name}");
-    }
-    for name in ["PATH", "HOME", "LANG", "TERMINAL_TIMEOUT"] {
-        assert!(!looks_secret(name), "{name}");
-    }
-}
-
-#[test]
 fn a_secret_value_is_never_shown() {
     assert_eq!(shown_value("TERMINAL_SSH_KEY", OsStr::new("abc")), "***");
     assert_eq!(shown_value("TERMINAL_TIMEOUT", OsStr::new("abc")), "abc");

@@ -39,6 +39,7 @@ fn the_template_without_comment_marks_gives_exactly_the_defaults() {
     assert_eq!(resolved.sync, defaults.sync);
     assert_eq!(resolved.approval, defaults.approval);
     assert_eq!(resolved.guard, defaults.guard);
+    assert_eq!(resolved.secrets, defaults.secrets);
     assert_eq!(resolved.log, defaults.log);
 }
 

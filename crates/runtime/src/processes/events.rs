@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use crate::config::Backend;
 use crate::error::RuntimeError;
 use crate::record::check_task;
+use crate::redact::Outlet as _;
 use crate::runtime::Runtime;
 
 /// How often new places are looked for while events are followed.
@@ -54,7 +55,8 @@ impl ProcessEvents {
                 }
             };
             match arrived {
-                Some(Arrived::Event(event, link)) => {
+                Some(Arrived::Event(mut event, link)) => {
+                    event.clean(&self.runtime.redactor());
                     self.origins
                         .insert((event.id.clone(), event.sequence), link);
                     return Ok(Some(*event));

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use exoshell_place::{FollowEvent, Link, PlaceError};
-use exoshell_wire::{Follow, ReadFrom};
+use exoshell_wire::{Follow, ProcessStatus, ReadFrom};
 
 use crate::places::slot::Slot;
+use crate::redact::{QUIET, RedactStream};
 
-/// The output of a process as it comes. A lost connection is made again, and nothing comes twice.
-/// Dropping it stops the following, not the process.
+/// The output of a process as it comes, without its secrets. A lost connection is made again, and
+/// nothing comes twice. Dropping it stops the following, not the process.
 #[derive(Debug)]
 pub struct FollowStream {
     id: String,
@@ -17,6 +19,11 @@ pub struct FollowStream {
     stream: exoshell_place::FollowStream,
     /// The offset of the next byte, once it is known.
     position: Option<u64>,
+    redact: RedactStream,
+    /// Whether what is held back was looked at since output came.
+    relaxed: bool,
+    /// The end, when it waits for what was held back.
+    done: Option<Box<ProcessStatus>>,
 }
 
 impl FollowStream {
@@ -25,6 +32,7 @@ impl FollowStream {
         link: Link,
         id: String,
         from: ReadFrom,
+        redact: RedactStream,
     ) -> Result<Self, PlaceError> {
         let stream = link.follow(Follow {
             id: id.clone(),
@@ -36,13 +44,44 @@ impl FollowStream {
             link,
             stream,
             position: None,
+            redact,
+            relaxed: true,
+            done: None,
         })
+    }
+
+    /// Returns the offset in the process's output behind what has arrived. Hiding secrets changes
+    /// lengths, so what was handed out cannot be counted instead.
+    pub const fn position(&self) -> Option<u64> {
+        self.position
+    }
+
+    /// Returns what is held back because it may be the start of a secret: for a reader that stops
+    /// before the end.
+    pub fn rest(&mut self) -> Bytes {
+        self.redact.finish().into()
     }
 
     /// Waits for what comes next. Cancel-safe.
     pub async fn next(&mut self) -> Result<FollowEvent, PlaceError> {
+        if let Some(status) = self.done.take() {
+            return Ok(FollowEvent::Done(status));
+        }
         loop {
-            match self.stream.next().await {
+            let waits = self.redact.held() > 0 && !self.relaxed;
+            let event = tokio::select! {
+                biased;
+                event = self.stream.next() => event,
+                () = tokio::time::sleep(QUIET), if waits => {
+                    self.relaxed = true;
+                    let shown = self.redact.relax();
+                    if shown.is_empty() {
+                        continue;
+                    }
+                    return Ok(FollowEvent::Output(shown.into()));
+                }
+            };
+            match event {
                 Ok(FollowEvent::At(at)) => {
                     let again = self.position.replace(at.offset) == Some(at.offset);
                     if !again {
@@ -52,9 +91,17 @@ impl FollowStream {
                 Ok(FollowEvent::Output(bytes)) => {
                     let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
                     self.position = self.position.map(|at| at.saturating_add(length));
-                    return Ok(FollowEvent::Output(bytes));
+                    self.relaxed = false;
+                    return Ok(FollowEvent::Output(self.redact.push(&bytes).into()));
                 }
-                Ok(done @ FollowEvent::Done(_)) => return Ok(done),
+                Ok(FollowEvent::Done(status)) => {
+                    let rest = self.rest();
+                    if rest.is_empty() {
+                        return Ok(FollowEvent::Done(status));
+                    }
+                    self.done = Some(status);
+                    return Ok(FollowEvent::Output(rest));
+                }
                 Err(error) => self.go_on(error).await?,
             }
         }

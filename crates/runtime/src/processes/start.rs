@@ -16,6 +16,7 @@ use crate::audit::{AttemptKind, Ended, Outcome};
 use crate::error::RuntimeError;
 use crate::places::slot::Slot;
 use crate::record::check_task;
+use crate::redact::Outlet as _;
 use crate::run::{RunRequest, check_command};
 use crate::runtime::{Owner, Runtime, millis};
 use crate::sudo::{Answers, SudoUse};
@@ -118,6 +119,9 @@ impl Runtime {
     ) -> Result<ProcessStatus, RuntimeError> {
         check_command(&request.command)?;
         check_task(&request.task)?;
+        self.inner
+            .keeper
+            .add_variables(request.env.iter().map(|(name, value)| (name, value)));
         let slot = self.slot(&request.task)?;
         let admitted = self.admit_start(&slot, &request).await?;
         match self.start_admitted(&slot, request).await {
@@ -182,10 +186,11 @@ impl Runtime {
                 started => started,
             };
             match started {
-                Ok(status) => {
+                Ok(mut status) => {
                     if let Some(bytes) = request.input.clone() {
                         feed(&link, &id, bytes).await?;
                     }
+                    status.clean(&self.redactor());
                     let confirmed = true;
                     self.inner.processes.add(&ProcessRecord {
                         confirmed,
@@ -250,7 +255,13 @@ impl Runtime {
             id: id.to_owned(),
             task: request.task.clone(),
             place: slot.label.clone(),
-            command: request.command.chars().take(1000).collect(),
+            // Hidden before it is cut: half a secret has no shape.
+            command: self
+                .redactor()
+                .redact(&request.command)
+                .chars()
+                .take(1000)
+                .collect(),
             started: crate::record::now(),
             incarnation: link.hello().incarnation.clone(),
             confirmed: false,

@@ -1,7 +1,7 @@
 //! The place of redaction in a transcript.
 
-use super::into_text;
-use super::stream::RedactStream;
+use exoshell_redact::{RedactStream, Redactor};
+
 use crate::transcript::{TextFilter, TextSink};
 
 /// Hides secrets in the text of a transcript.
@@ -13,9 +13,10 @@ pub struct RedactFilter {
 }
 
 impl RedactFilter {
-    pub(super) fn new(stream: RedactStream) -> Self {
+    /// Makes a filter for one transcript.
+    pub fn new(redactor: &Redactor) -> Self {
         Self {
-            stream,
+            stream: redactor.stream(),
             out: Vec::new(),
         }
     }
@@ -24,7 +25,8 @@ impl RedactFilter {
         match std::str::from_utf8(&self.out) {
             Ok("") => {}
             Ok(text) => sink.push(text),
-            Err(_) => sink.push(&into_text(self.out.clone())),
+            // Text goes in, but a known value need not be text.
+            Err(_) => sink.push(&String::from_utf8_lossy(&self.out)),
         }
         self.out.clear();
     }
@@ -41,3 +43,7 @@ impl TextFilter for RedactFilter {
         self.hand_on(out);
     }
 }
+
+#[cfg(test)]
+#[path = "filter_tests.rs"]
+mod tests;

@@ -21,6 +21,7 @@ use crate::event::EventKind;
 use crate::interrupt::Interrupt;
 use crate::places::slot::{Access, Slot};
 use crate::record::check_task;
+use crate::redact::{Outlet as _, StreamSink};
 use crate::runtime::{DEFAULT_TASK, Runtime};
 use crate::tools::terminal::{exit_code, note_text};
 use running::{Recovered, Running};
@@ -250,9 +251,22 @@ impl Runtime {
         request: RunRequest,
         sink: impl FnMut(OutputStream, &[u8]) + Send,
     ) -> Result<RunEnd, RuntimeError> {
-        self.execute(request, sink)
-            .await
-            .map_err(|failure| failure.error)
+        self.inner
+            .keeper
+            .add_variables(request.env.iter().map(|(name, value)| (name, value)));
+        let sink = StreamSink::new(self.keeper(), sink);
+        let executed = self.execute(request, |stream, bytes| sink.push(stream, bytes));
+        let executed = tokio::select! {
+            biased;
+            executed = executed => executed,
+            never = sink.relax() => match never {},
+        };
+        sink.finish();
+        let mut end = executed.map_err(|failure| failure.error)?;
+        let redactor = self.redactor();
+        end.done.clean(&redactor);
+        end.place_notes.clean(&redactor);
+        Ok(end)
     }
 
     pub(crate) async fn execute(
@@ -444,7 +458,9 @@ impl Runtime {
                     sink(stream, &bytes);
                 }
                 ExecEvent::Done(done) => return Ok(*done),
-                _ => {}
+                // They come before the first byte of output.
+                ExecEvent::Started { secrets, .. } => self.inner.keeper.add_told(&secrets),
+                ExecEvent::Resumed(_) => {}
             }
         }
     }

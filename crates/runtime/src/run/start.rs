@@ -246,6 +246,7 @@ impl Runtime {
                 max_bytes: terminal.spill_limit_bytes(),
             }),
             sudo: false,
+            redact: self.inner.keeper.for_guest(slot.spec.is_local()),
         })
     }
 }

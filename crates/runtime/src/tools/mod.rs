@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::ErrorKind;
 use crate::interrupt::Interrupt;
+use crate::redact::clean_value;
 use crate::runtime::Runtime;
 use terminal::TerminalRequest;
 
@@ -95,6 +96,25 @@ impl ToolError {
 ///
 /// `task` is the door's choice and goes before a `task_id` among the arguments.
 pub async fn call(
+    runtime: &Runtime,
+    tool: &str,
+    arguments: &Value,
+    task: Option<&str>,
+    interrupt: Interrupt,
+) -> Value {
+    let mut answer = answer(runtime, tool, arguments, task, interrupt).await;
+    // Errors quote arguments, hints name files: every text can hold a secret. Output went through
+    // a filter before it was cut.
+    if let Value::Object(answer) = &mut answer {
+        let redactor = runtime.redactor();
+        for (_, value) in answer.iter_mut().filter(|(name, _)| *name != "output") {
+            clean_value(&redactor, value);
+        }
+    }
+    answer
+}
+
+async fn answer(
     runtime: &Runtime,
     tool: &str,
     arguments: &Value,

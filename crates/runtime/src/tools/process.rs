@@ -14,8 +14,8 @@ use super::{Arguments, ToolError};
 use crate::error::{ErrorKind, RuntimeError};
 use crate::processes::ProcessView;
 use crate::record::now;
+use crate::redact::Redactor;
 use crate::runtime::Runtime;
-use crate::transcript::Transcript;
 
 const KNOWN: &[&str] = &[
     "action",
@@ -37,6 +37,9 @@ const ACTIONS: &str = "list, poll, log, wait, kill, write, submit, close, signal
 
 /// The most one poll or page reads.
 const MAX_READ: u64 = 4 * 1024 * 1024;
+
+/// How much of what was shown before is read again.
+const LEAD: u64 = 1024;
 
 /// How many lines a page has when nobody says.
 const PAGE: u64 = 200;
@@ -190,21 +193,21 @@ impl Call<'_> {
         };
         // A poll of much more than an answer can hold shows its end.
         let from = position.max(status.output_end.saturating_sub(MAX_READ));
+        // A little of what was shown before is read again: a secret may go on from there.
+        let lead = ReadFrom::Byte(from.saturating_sub(LEAD));
         let (bytes, read) = self
             .runtime
-            .process_output(&id, self.task(), ReadFrom::Byte(from), MAX_READ, None)
+            .kept_output(&id, self.task(), lead, MAX_READ + LEAD, None)
             .await?;
-        let held = if read.status.state.is_over() {
-            0
-        } else {
-            unfinished_character(&bytes)
-        };
-        let shown = bytes.len() - held;
-        let skipped = read.start.saturating_sub(position);
-        record.position = read.end - held as u64;
+        let shown = from.saturating_sub(read.start);
+        let shown = usize::try_from(shown).map_or(bytes.len(), |shown| shown.min(bytes.len()));
+        let (earlier, new) = bytes.split_at(shown);
+        let fresh = Fresh::new(&self.runtime.redactor(), earlier, new, &read.status);
+        let skipped = read.start.max(from).saturating_sub(position);
+        record.position = read.end.saturating_sub(fresh.held as u64);
         self.runtime.inner.processes.add(&record)?;
         let mut answer = describe(&ProcessView::Known(Box::new(read.status)));
-        self.put_text(&mut answer, bytes.get(..shown).unwrap_or_default());
+        self.put_text(&mut answer, &fresh.text);
         if skipped > 0 {
             put(&mut answer, "dropped_bytes", json!(skipped));
         }
@@ -212,7 +215,7 @@ impl Call<'_> {
     }
 
     fn put_text(&self, answer: &mut Value, bytes: &[u8]) {
-        let mut transcript = Transcript::new(self.runtime.inner.config.terminal.output_limit_chars);
+        let mut transcript = self.runtime.transcript();
         transcript.push(bytes);
         let cut = transcript.finish();
         put(answer, "output", json!(cut.text));
@@ -243,7 +246,7 @@ impl Call<'_> {
         let from = ReadFrom::Line(first);
         let (bytes, read) = self
             .runtime
-            .process_output(&id, self.task(), from, MAX_READ, Some(limit))
+            .kept_output(&id, self.task(), from, MAX_READ, Some(limit))
             .await?;
         let lines = memchr::memchr_iter(b'\n', &bytes).count() as u64
             + u64::from(bytes.last().is_some_and(|b| *b != b'\n'));
@@ -434,6 +437,34 @@ pub fn parse_signal(name: &str) -> Option<i32> {
         return NAMES.iter().find(|(_, n)| *n == number).map(|(_, n)| *n);
     }
     NAMES.iter().find(|(n, _)| *n == short).map(|(_, n)| *n)
+}
+
+/// What a poll shows of the bytes that came since the last one.
+struct Fresh {
+    text: Vec<u8>,
+    /// How many bytes at the end are left for the next poll: they may be the start of a secret, or
+    /// of a character.
+    held: usize,
+}
+
+impl Fresh {
+    fn new(redactor: &Redactor, earlier: &[u8], new: &[u8], status: &ProcessStatus) -> Self {
+        let mut stream = redactor.stream();
+        stream.push(earlier);
+        stream.relax();
+        let mut text = stream.push(new);
+        if status.state.is_over() {
+            stream.finish_into(&mut text);
+            return Self { text, held: 0 };
+        }
+        text.extend(stream.relax());
+        let unfinished = unfinished_character(&text);
+        text.truncate(text.len() - unfinished);
+        Self {
+            text,
+            held: (stream.held() + unfinished).min(new.len()),
+        }
+    }
 }
 
 /// Counts the bytes at the end that begin a character without finishing it.

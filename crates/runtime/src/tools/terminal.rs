@@ -16,6 +16,7 @@ use crate::config::Terminal;
 use crate::error::{ErrorKind, RuntimeError};
 use crate::interrupt::Interrupt;
 use crate::processes::{DEFAULT_TERMINAL, StartRequest};
+use crate::redact::{Outlet as _, RedactFilter};
 use crate::run::{Input, RunEnd, RunFailure, RunRequest, SUPERVISOR_KILLED};
 use crate::runtime::{DEFAULT_TASK, Runtime};
 use crate::transcript::Transcript;
@@ -420,14 +421,26 @@ impl Runtime {
             result.check_interval_note = Some(format!("check_interval was raised to {seconds} s"));
         }
         result.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        result.clean(&self.redactor());
         result
+    }
+
+    /// Starts a transcript whose secrets are hidden before it is cut.
+    pub(crate) fn transcript(&self) -> Transcript {
+        let filter = RedactFilter::new(&self.redactor());
+        let limit = self.inner.config.terminal.output_limit_chars;
+        Transcript::with_filter(limit, Box::new(filter))
     }
 
     /// Runs the tool `terminal` in the foreground. Dropping the future ends the command.
     pub async fn terminal(&self, request: TerminalRequest) -> TerminalResult {
         let config = &self.inner.config.terminal;
         let (timeout, timeout_note) = request.limit(config);
-        let mut transcript = Transcript::new(config.output_limit_chars);
+        self.inner
+            .keeper
+            .add_variables(request.env.iter().map(|(name, value)| (name, value)));
+        // Made with the first byte: until then more secrets may become known.
+        let mut transcript = None;
         let run = RunRequest {
             command: request.command,
             task: request.task,
@@ -443,13 +456,20 @@ impl Runtime {
         };
         let command = run.command.clone();
         let began = std::time::Instant::now();
-        let ended = self.execute(run, |_, bytes| transcript.push(bytes)).await;
+        let ended = self.execute(run, |_, bytes| {
+            transcript
+                .get_or_insert_with(|| self.transcript())
+                .push(bytes);
+        });
+        let ended = ended.await;
+        let transcript = transcript.unwrap_or_else(|| self.transcript());
         let mut result = match ended {
             Ok(end) => finished(&end, transcript, &command),
             Err(failure) => failed(&failure, transcript),
         };
         result.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         result.timeout_note = timeout_note;
+        result.clean(&self.redactor());
         result
     }
 }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, VecDeque};
 use exoshell_runtime::RuntimeError;
 use exoshell_runtime::audit::{Audit, Filter, Limits, Report};
 use exoshell_runtime::config::{Config, Environment, Resolved};
-use exoshell_runtime::redact::Redactor;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -35,11 +34,7 @@ pub(crate) fn run(command: AuditCommand) -> u8 {
 
 fn audit() -> Result<Audit, RuntimeError> {
     let config = Resolved::load(&Environment::from_process(), Config::default())?;
-    Ok(Audit::new(
-        &config.home,
-        Redactor::default(),
-        Limits::default(),
-    ))
+    Ok(Audit::new(&config.home, Limits::default()))
 }
 
 fn show(task: Option<String>, tail: Option<usize>, as_json: bool) -> Result<u8, RuntimeError> {

@@ -18,10 +18,10 @@ pub(crate) async fn run(args: CallArgs) -> u8 {
         Err(error) => json!({
             "output": "",
             "exit_code": -1,
-            "error": error.to_string(),
+            "error": output::without_secrets(&error.to_string()),
             "error_kind": error.kind(),
             "status": "error",
-            "hint": error.hint(),
+            "hint": error.hint().map(|hint| output::without_secrets(&hint)),
         }),
     };
     let shown = written(output::json(&answer));

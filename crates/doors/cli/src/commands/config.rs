@@ -42,7 +42,7 @@ fn show(as_json: bool) -> Result<u8, RuntimeError> {
         );
         text.push_str(&line);
     }
-    Ok(written(output::data(text.as_bytes())))
+    Ok(written(output::text(&text)))
 }
 
 fn path(as_json: bool) -> Result<u8, RuntimeError> {

@@ -32,7 +32,7 @@ async fn try_run(args: &DoctorArgs) -> Result<u8, RuntimeError> {
     let shown = if args.json {
         output::json(&serde_json::json!({ "backends": reports }))
     } else {
-        output::data(text(&reports).as_bytes())
+        output::text(&text(&reports))
     };
     Ok(match written(shown) {
         0 => code,

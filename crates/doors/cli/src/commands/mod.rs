@@ -110,6 +110,7 @@ pub(crate) fn load(place: &PlaceArgs) -> Result<Runtime, RuntimeError> {
     if let Some(approver) = TerminalApprover::if_person() {
         runtime = runtime.with_approver(approver);
     }
+    output::hide_secrets(runtime.keeper());
     if std::io::stderr().is_terminal() {
         show_progress(&runtime);
     }

@@ -50,7 +50,7 @@ async fn list(as_json: bool) -> Result<u8, RuntimeError> {
         "DIRECTORY",
     ]
     .map(str::to_owned);
-    Ok(written(output::data(table(&header, &rows).as_bytes())))
+    Ok(written(output::text(&table(&header, &rows))))
 }
 
 fn row(place: &PlaceReport) -> [String; 7] {
@@ -140,7 +140,7 @@ async fn info(task: &str, as_json: bool) -> Result<u8, RuntimeError> {
         }));
     }
     let texts: Vec<String> = places.iter().map(describe).collect();
-    Ok(written(output::data(texts.join("\n").as_bytes())))
+    Ok(written(output::text(&texts.join("\n"))))
 }
 
 fn describe(place: &PlaceReport) -> String {

@@ -52,7 +52,7 @@ async fn try_list(args: &PsArgs) -> Result<u8, RuntimeError> {
     }
     let header = ["ID", "TASK", "STATE", "PID", "AGE", "COMMAND"].map(str::to_owned);
     let rows: Vec<[String; 6]> = views.iter().map(row).collect();
-    Ok(written(output::data(table(&header, &rows).as_bytes())))
+    Ok(written(output::text(&table(&header, &rows))))
 }
 
 fn row(view: &ProcessView) -> [String; 6] {
@@ -113,11 +113,9 @@ async fn try_logs(args: &LogsArgs) -> Result<u8, RuntimeError> {
         ProcessView::Known(status) => status.output_end,
         _ => 0,
     };
-    let mut offset = 0;
     loop {
         match stream.next().await? {
             FollowEvent::At(at) => {
-                offset = at.offset;
                 if at.dropped > 0 {
                     output::talk(&format!(
                         "exoshell: {} bytes before this were dropped (the configured limit)",
@@ -126,7 +124,6 @@ async fn try_logs(args: &LogsArgs) -> Result<u8, RuntimeError> {
                 }
             }
             FollowEvent::Output(bytes) => {
-                offset += bytes.len() as u64;
                 let mut out = std::io::stdout().lock();
                 if out.write_all(&bytes).and_then(|()| out.flush()).is_err() {
                     return Ok(0);
@@ -134,8 +131,8 @@ async fn try_logs(args: &LogsArgs) -> Result<u8, RuntimeError> {
             }
             FollowEvent::Done(_) => return Ok(0),
         }
-        if !args.follow && offset >= end {
-            return Ok(0);
+        if !args.follow && stream.position().is_some_and(|at| at >= end) {
+            return Ok(written(output::data(&stream.rest())));
         }
     }
 }

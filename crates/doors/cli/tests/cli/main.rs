@@ -28,6 +28,8 @@ mod processes;
 #[cfg(test)]
 mod recovery;
 #[cfg(test)]
+mod secrets;
+#[cfg(test)]
 mod state;
 #[cfg(test)]
 mod sudo;

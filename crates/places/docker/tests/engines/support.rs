@@ -184,6 +184,7 @@ pub(crate) fn exec() -> Exec {
         persist: false,
         spill: None,
         sudo: false,
+        redact: None,
     }
 }
 

@@ -7,6 +7,7 @@ mod docker;
 mod guard;
 mod log;
 mod places;
+mod secrets;
 mod ssh;
 mod sync;
 mod terminal;
@@ -56,6 +57,7 @@ static TABLES: &[&[Key]] = &[
     sync::KEYS,
     approval::KEYS,
     guard::KEYS,
+    secrets::KEYS,
     log::KEYS,
 ];
 

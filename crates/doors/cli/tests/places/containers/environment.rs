@@ -33,6 +33,8 @@ fn forwarded_values_reach_commands_and_neither_the_engine_nor_a_command_line() {
                 r#"["FROM_CALLER", "FROM_FILE", "OPENAI_API_KEY", "NOBODY_HAS_IT"]"#,
             ),
             ("docker.env", &fixed_setting),
+            // Whether values arrive can only be seen where they are shown.
+            ("secrets.redact", "false"),
         ],
         &[
             ("FROM_CALLER", &caller),
@@ -110,14 +112,18 @@ fn credentials_of_the_image_are_filtered_unless_they_are_passed() {
     let answer = call_as(&site, &words, &[], &json!({ "command": show }));
     // Another file of settings, with the same engine.
     let passing = site.root().join("passing.toml");
-    let settings = "terminal.backend = \"docker\"\nterminal.env_pass = [\"OPENAI_API_KEY\"]\n";
+    let shown = "terminal.backend = \"docker\"\nsecrets.redact = false\n";
+    let settings = format!("{shown}terminal.env_pass = [\"OPENAI_API_KEY\"]\n");
     fs::write(&passing, settings).unwrap();
+    let showing = site.root().join("showing.toml");
+    fs::write(&showing, shown).unwrap();
     let variables = [("EXOSHELL_CONFIG", passing.to_str().unwrap())];
     let call = json!({"command": show, "task_id": "passed"});
     let passed = call_as(&site, &words, &variables, &call);
     let variables = [
         ("TERMINAL_DOCKER_FORWARD_ENV", "OPENAI_API_KEY"),
         ("OPENAI_API_KEY", "of-the-caller"),
+        ("EXOSHELL_CONFIG", showing.to_str().unwrap()),
     ];
     let call = json!({"command": show, "task_id": "forwarded"});
     let forwarded = call_as(&site, &words, &variables, &call);

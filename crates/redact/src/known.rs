@@ -9,7 +9,6 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use super::found::{Found, Hit, Rest, View};
 use super::judge::{self, Given};
 use super::names::{self, Promise};
-use crate::config::looks_secret;
 
 /// Shortest value that is hidden: shorter ones stand in harmless text too often.
 pub(super) const SHORTEST: usize = 8;
@@ -26,10 +25,27 @@ const EVERYDAY: &[&str] = &[
     "internal", "credential",
 ];
 
+/// Words that make a variable's name look like a secret's.
+const SECRET_WORDS: [&str; 7] = [
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "CREDENTIAL",
+    "PASSWD",
+    "AUTH",
+];
+
+/// Tells whether a variable with this name is likely to hold a secret.
+pub fn looks_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    SECRET_WORDS.iter().any(|word| name.contains(word))
+}
+
 /// Says which values are secret, and which are not to be hidden.
 ///
 /// Its debug form shows names only.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secrets {
     variables: Vec<(String, Vec<u8>)>,
     values: Vec<(String, Vec<u8>)>,
@@ -145,6 +161,15 @@ impl Known {
 
     pub(super) fn value(&self, at: usize) -> &[u8] {
         &self.values[at].0
+    }
+
+    /// Tells whether nothing of a value would be new.
+    pub(super) fn knows(&self, value: &[u8]) -> bool {
+        self.is_passed(value) || forms(value).iter().all(|form| self.has(form))
+    }
+
+    fn has(&self, form: &[u8]) -> bool {
+        self.values.iter().any(|(value, _)| value == form)
     }
 
     /// Tells whether the value of this name is not to be hidden.

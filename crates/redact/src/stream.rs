@@ -21,14 +21,15 @@ const HARMLESS: usize = 4;
 /// at most a few kilobytes are held back.
 #[derive(Debug)]
 pub struct RedactStream {
-    rules: Arc<Rules>,
+    /// Nothing where nothing is to be hidden.
+    rules: Option<Arc<Rules>>,
     /// Some text that was handed on, for context, and what is held back.
     text: Vec<u8>,
     scan: Scan,
 }
 
 impl RedactStream {
-    pub(super) fn new(rules: Arc<Rules>) -> Self {
+    pub(super) fn new(rules: Option<Arc<Rules>>) -> Self {
         Self {
             rules,
             text: Vec::new(),
@@ -45,10 +46,13 @@ impl RedactStream {
 
     /// Takes the next bytes and appends those that are certain.
     pub fn push_into(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let Some(rules) = &self.rules else {
+            return out.extend_from_slice(bytes);
+        };
         for part in bytes.chunks(PART) {
             self.text.extend_from_slice(part);
-            self.scan.run(&self.rules, &self.text, false, out);
-            self.forget();
+            self.scan.run(rules, &self.text, false, out);
+            forget(&mut self.text, &mut self.scan);
         }
     }
 
@@ -61,7 +65,9 @@ impl RedactStream {
 
     /// Appends what was held back: no more bytes will come.
     pub fn finish_into(&mut self, out: &mut Vec<u8>) {
-        self.scan.run(&self.rules, &self.text, true, out);
+        if let Some(rules) = &self.rules {
+            self.scan.run(rules, &self.text, true, out);
+        }
         self.text.clear();
         self.scan = Scan::default();
     }
@@ -84,14 +90,14 @@ impl RedactStream {
     pub fn held(&self) -> usize {
         self.text.len() - self.scan.sent
     }
+}
 
-    /// Drops text that no rule will look at again.
-    fn forget(&mut self) {
-        let done = self.scan.sent.min(self.scan.next).saturating_sub(CONTEXT);
-        if done > 0 {
-            self.text.drain(..done);
-            self.scan.moved(done);
-        }
+/// Drops text that no rule will look at again.
+fn forget(text: &mut Vec<u8>, scan: &mut Scan) {
+    let done = scan.sent.min(scan.next).saturating_sub(CONTEXT);
+    if done > 0 {
+        text.drain(..done);
+        scan.moved(done);
     }
 }
 

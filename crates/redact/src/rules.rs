@@ -1,5 +1,6 @@
 //! All rules, and the fast search for places where one of them may hold.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use super::found::{Found, View};
@@ -8,7 +9,7 @@ use super::shapes::SHAPES;
 use super::{names, pem, special, url};
 
 /// What may hold at a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Rule {
     Shape(usize),
     Known(usize),
@@ -26,7 +27,7 @@ enum Rule {
 }
 
 /// A rule and what a text must have where it holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Entry {
     gram: u32,
     /// The fourth byte, if it must be a certain one.
@@ -99,6 +100,9 @@ impl Rules {
             let value = rules.known.value(at).to_vec();
             rules.add(&value, Rule::Known(at), ANYWHERE);
         }
+        // Rules that look at the whole place need to be there once.
+        let mut seen = HashSet::new();
+        rules.entries.retain(|entry| seen.insert(*entry));
         rules.entries.sort_by_key(|entry| slot(entry.gram));
         for entry in &rules.entries {
             rules.starts[slot(entry.gram) + 1] += 1;
@@ -114,12 +118,9 @@ impl Rules {
         let gram = gram(*a, *b, *c);
         let slot = slot(gram);
         self.bits[slot / 64] |= 1 << (slot % 64);
-        // Rules that look at the whole place need to be there once.
         let fourth = start.get(3).copied().map(fold);
         let entry = Entry { gram, fourth, rule };
-        if !self.entries.contains(&entry) {
-            self.entries.push(entry);
-        }
+        self.entries.push(entry);
         self.one[usize::from(fold(*a))] |= heads;
         self.two[pair(*a, *b)] |= heads;
     }

@@ -1,12 +1,12 @@
 //! Measures redaction: how fast it is, and which lines of given files it touches.
 //!
 //! ```sh
-//! cargo run --release -p exoshell-runtime --example redact               # speed
-//! cargo run --release -p exoshell-runtime --example redact -- FILE …     # touched lines
+//! cargo run --release -p exoshell-redact --example redact               # speed
+//! cargo run --release -p exoshell-redact --example redact -- FILE …     # touched lines
 //! ```
 #![expect(clippy::print_stdout, reason = "a report for people")]
 
-use exoshell_runtime::redact::{Redactor, Secrets};
+use exoshell_redact::{Redactor, Secrets};
 use std::fmt::Write as _;
 
 const SIZE: usize = 64 * 1024 * 1024;
@@ -35,7 +35,7 @@ fn speed() {
     for at in 0..SIZE / 256 {
         let _ = writeln!(base64, "{:064x}{:064X}", at * 0x9E37_79B9, at * 31);
     }
-    let real = include_str!("../src/redact/names.rs");
+    let real = include_str!("../src/names.rs");
     for (name, text) in [
         ("real code", real),
         ("log lines", log),

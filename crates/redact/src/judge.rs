@@ -10,6 +10,8 @@ struct Counts {
     distinct: usize,
     /// How often a digit and a letter meet.
     switches: usize,
+    /// How often a capital and a small letter meet.
+    turns: usize,
     /// Letters that stand in something like a word.
     wordy: usize,
 }
@@ -44,6 +46,11 @@ fn count(text: &[u8]) -> Counts {
             || byte.is_ascii_digit() && u8::is_ascii_alphabetic(&before)
         {
             counts.switches += 1;
+        }
+        if byte.is_ascii_uppercase() && before.is_ascii_lowercase()
+            || byte.is_ascii_lowercase() && before.is_ascii_uppercase()
+        {
+            counts.turns += 1;
         }
         counts.wordy += word.push(byte, before);
         before = byte;
@@ -109,11 +116,26 @@ pub(super) fn looks_random(text: &[u8]) -> bool {
     let text = &text[..text.len().min(super::found::JUDGED)];
     let counts = count(text);
     let letters = counts.lower + counts.upper;
-    if letters == 0 || counts.digits == 0 || counts.distinct < 6.max(text.len().min(24) / 3) {
+    if counts.digits == 0 {
+        return is_scrambled(text.len(), &counts);
+    }
+    if letters == 0 || counts.distinct < 6.max(text.len().min(24) / 3) {
         return false;
     }
     let words = counts.wordy * 100 / letters;
     words < 40 || (counts.switches >= 4 && words < 75) || (counts.switches >= 8)
+}
+
+/// Tells whether text without digits is drawn at random: capitals and small letters change more
+/// often than in any name. One token in thirty of twenty letters has no digit.
+const fn is_scrambled(length: usize, counts: &Counts) -> bool {
+    let letters = counts.lower + counts.upper;
+    let often = if length >= 24 { 4 } else { 3 };
+    length >= 16
+        && counts.turns * often >= length
+        && counts.others * 8 <= length
+        && counts.wordy * 100 < letters * 40
+        && counts.distinct >= 10
 }
 
 /// Tells whether text is nothing but hexadecimal digits, at least `min` of them.
@@ -240,6 +262,7 @@ pub(super) fn is_password(text: &[u8], given: Given) -> bool {
     let special = text.iter().any(|byte| b"!@#$%^&*+?~".contains(byte));
     let identifier = counts.others > 0 && !special && counts.wordy * 4 >= letters * 3;
     match given {
+        _ if counts.digits == 0 && is_scrambled(text.len(), &counts) => true,
         Given::Quoted => special || (counts.digits > 0 && text.len() >= 8 && !identifier),
         _ => {
             text.len() >= 8

@@ -3,7 +3,6 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 
 use super::*;
-use crate::transcript::{TextFilter as _, Transcript};
 
 /// Text with random parts: `{A36}` stands for 36 letters and digits, so that no value in this file
 /// looks like a real one. `A` letters and digits, `h` hexadecimal, `U` capitals and digits, `d`
@@ -439,25 +438,31 @@ fn clean_text_is_not_copied() {
 }
 
 #[test]
-fn a_transcript_with_the_filter_hides_secrets_split_by_colours_and_pieces() {
-    let token = filled("ghp_{A36}", 4);
-    let redactor = Redactor::default();
-    let mut transcript = Transcript::with_filter(1000, Box::new(redactor.filter()));
-    transcript.push(b"it is \x1b[1mgh");
-    transcript.push(b"\x1b[0m");
-    for byte in &token.as_bytes()[2..] {
-        transcript.push(&[*byte]);
+fn names_with_a_telling_word_look_secret_in_any_case() {
+    for name in [
+        "OPENAI_API_KEY",
+        "my_token",
+        "DB_PASSWORD",
+        "AUTHORIZATION",
+        "x_secret_y",
+        "CREDENTIALS",
+        "PGPASSWD",
+    ] {
+        assert!(looks_secret(name), "{name}");
     }
-    transcript.push("\nend é\n".as_bytes());
-    assert_eq!(
-        transcript.finish().text,
-        "it is [redacted: github token]\nend é\n"
-    );
-    let mut filter = redactor.filter();
-    let mut out = String::new();
-    filter.push("plain", &mut out);
-    filter.finish(&mut out);
-    assert_eq!(out, "plain");
+    for name in ["PATH", "HOME", "LANG", "TERMINAL_TIMEOUT"] {
+        assert!(!looks_secret(name), "{name}");
+    }
+}
+
+#[test]
+fn a_redactor_that_is_off_changes_nothing() {
+    let token = filled("ghp_{A36}", 4);
+    let redactor = Redactor::off();
+    assert_eq!(redactor.redact(&token), token);
+    let mut stream = redactor.stream();
+    assert_eq!(stream.push(token.as_bytes()), token.as_bytes());
+    assert_eq!((stream.held(), stream.finish()), (0, Vec::new()));
 }
 
 #[test]
@@ -469,4 +474,29 @@ fn nothing_that_is_debugged_shows_a_value() {
         text.contains("NAME") && !text.contains("the-value"),
         "{text}"
     );
+}
+
+#[test]
+fn a_token_that_happens_to_have_no_digit_is_hidden() {
+    let redactor = Redactor::default();
+    for value in ["hzKBbXhACWWniRxFvGOJ", "YBSDwYgwXlpmXCCpadibinlzxRZVbnHP"] {
+        for name in [
+            "api_key: ",
+            "TOKEN=",
+            "--password ",
+            "X-Api-Key: ",
+            "MY_SECRET='",
+        ] {
+            let text = format!("{name}{value}'");
+            assert!(!redactor.redact(&text).contains(value), "{text}");
+        }
+    }
+    for value in [
+        "getHTTPURLForKey",
+        "parseTheNextTokenFromStream",
+        "XMLHttpRequestUpload",
+    ] {
+        let text = format!("token = {value}");
+        assert_eq!(redactor.redact(&text), text);
+    }
 }
