@@ -19,7 +19,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     for _ in 0..ATTEMPTS {
         let attempt = Attempt::new("task", "local", "local", AttemptKind::Command, text);
-        audit.start(&attempt, Redactor::default())?.end(&Outcome::new(Ended::Done))?;
+        audit
+            .start(&attempt, Redactor::default())?
+            .end(&Outcome::new(Ended::Done))?;
     }
     println!("one record: {:?}", start.elapsed() / (2 * ATTEMPTS));
     let start = Instant::now();

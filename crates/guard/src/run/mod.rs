@@ -37,6 +37,10 @@ const MAX_KEYS: usize = 8;
 
 /// One static run.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about the walk"
+)]
 pub(crate) struct Run<'a> {
     pub(crate) context: &'a Context,
     pub(crate) user_rules: &'a UserRules,

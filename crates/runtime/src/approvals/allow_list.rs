@@ -33,7 +33,7 @@ pub(super) fn remove(file: &Path, key: &str) -> Result<bool, RuntimeError> {
         return Ok(false);
     }
     change(file, |list| {
-        list.retain(|listed| listed.as_str() != Some(key))
+        list.retain(|listed| listed.as_str() != Some(key));
     })?;
     Ok(true)
 }

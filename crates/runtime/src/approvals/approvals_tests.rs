@@ -128,7 +128,7 @@ async fn modes_decide_what_is_asked() {
     let home = TempDir::new().unwrap();
     let with = |mode| {
         runtime(&home, |config: &mut Config| {
-            config.approval.mode = Some(mode)
+            config.approval.mode = Some(mode);
         })
     };
     let auto = with(ApprovalMode::Auto);
@@ -355,7 +355,7 @@ async fn what_is_shown_hides_nothing_and_no_secret() {
 async fn v1_every_attempt_leaves_one_start_and_one_end() {
     let home = TempDir::new().unwrap();
     let runtime = runtime(&home, |config| {
-        config.guard.deny = Some(vec!["make".to_owned()])
+        config.guard.deny = Some(vec!["make".to_owned()]);
     });
     for command in ["ls", "rm -rf x", "rm -rf /", "make"] {
         let _ = try_command(&runtime, "t", command).await;

@@ -194,7 +194,7 @@ impl Runtime {
         if policy.is_nested() {
             return Ok(Verdicted::refuse(RefusalKind::Required));
         }
-        if policy.always(&self.inner.config).cover(finding) {
+        if policy::always(&self.inner.config).cover(finding) {
             return Ok(Verdicted::run(Approval::Always));
         }
         let session = policy.session(intent.task);

@@ -83,20 +83,6 @@ impl Policy {
         }
     }
 
-    /// Returns what was allowed for good, as it stands in the file now.
-    pub(crate) fn always(&self, config: &Resolved) -> Grants {
-        let listed = match config.source("approval.allow") {
-            Source::Flag => config.approval.allow.clone(),
-            // The file may have changed since; one that cannot be read allows nothing.
-            _ => allow_list::read(&config.config_file).unwrap_or_default(),
-        };
-        let mut grants = Grants::default();
-        for key in listed.iter().filter_map(|text| ApprovalKey::parse(text)) {
-            grants.insert(key);
-        }
-        grants
-    }
-
     /// Judges an intent whose script is `text`.
     pub(crate) fn judge(&self, intent: &Intent<'_>, text: &str) -> Finding {
         let context = self.context(intent);
@@ -156,6 +142,20 @@ impl Policy {
             controls: self.controls.clone(),
         }
     }
+}
+
+/// Returns what was allowed for good, as it stands in the file now.
+pub(super) fn always(config: &Resolved) -> Grants {
+    let listed = match config.source("approval.allow") {
+        Source::Flag => config.approval.allow.clone(),
+        // The file may have changed since; one that cannot be read allows nothing.
+        _ => allow_list::read(&config.config_file).unwrap_or_default(),
+    };
+    let mut grants = Grants::default();
+    for key in listed.iter().filter_map(|text| ApprovalKey::parse(text)) {
+        grants.insert(key);
+    }
+    grants
 }
 
 /// Tells whether a text is nothing but keys that write no character: control keys, arrows.

@@ -48,6 +48,52 @@ impl Guarded {
 
 const DELETE: &str = "rm -rf build";
 
+/// Every way to start something or to write to it, each with its stdin.
+fn routes(bash: &str, on_terminal: &str) -> Vec<(Vec<String>, &'static str)> {
+    let word = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+    let call = |tool: &str, arguments: &Value| word(&["call", tool, &arguments.to_string()]);
+    let mut routes = Vec::new();
+    for words in [
+        &["run", DELETE] as &[&str],
+        &["run", "--task", "t", DELETE],
+        &["run", "--pty", DELETE],
+        &["run", "--json", DELETE],
+        &["run", "--background", DELETE],
+        &["run", "--background", "--pty", DELETE],
+        &["run", "--env", "LD_PRELOAD=/tmp/x.so", "ls"],
+    ] {
+        routes.push((word(words), ""));
+    }
+    for words in [
+        &["run", "--stdin", "bash"] as &[&str],
+        &["run", "--json", "--stdin", "bash"],
+        &["shell"],
+        &["shell", "--json"],
+    ] {
+        routes.push((word(words), DELETE));
+    }
+    for arguments in [
+        json!({"command": DELETE}),
+        json!({"command": DELETE, "pty": true}),
+        json!({"command": DELETE, "background": true}),
+        json!({"command": DELETE, "background": true, "pty": true}),
+        json!({"command": "bash", "stdin": DELETE}),
+        json!({"command": "bash", "stdin": DELETE, "background": true}),
+        json!({"command": "ls", "env": {"BASH_ENV": "/tmp/x"}}),
+    ] {
+        routes.push((call("terminal", &arguments), ""));
+    }
+    for arguments in [
+        json!({"action": "submit", "session_id": bash, "data": DELETE}),
+        json!({"action": "write", "session_id": bash, "data": "rm -rf build\n"}),
+        json!({"action": "write", "session_id": bash, "data": "rm -rf bui"}),
+        json!({"action": "submit", "session_id": on_terminal, "data": DELETE}),
+    ] {
+        routes.push((call("process", &arguments), ""));
+    }
+    routes
+}
+
 #[test]
 fn a3_every_route_passes_the_guard_and_without_an_approver_each_is_refused() {
     let guarded = Guarded::new();
@@ -61,91 +107,7 @@ fn a3_every_route_passes_the_guard_and_without_an_approver_each_is_refused() {
     let terminal = json!({"command": "bash", "background": true, "pty": true});
     let terminal = world.json(["call", "terminal", &terminal.to_string()]);
     let on_terminal = terminal["session_id"].as_str().unwrap().to_owned();
-    let call = |tool: &str, arguments: Value| {
-        vec!["call".to_owned(), tool.to_owned(), arguments.to_string()]
-    };
-    let words = |words: &[&str]| {
-        words
-            .iter()
-            .map(|word| (*word).to_owned())
-            .collect::<Vec<_>>()
-    };
-    let routes: Vec<(Vec<String>, &str)> = vec![
-        (words(&["run", DELETE]), ""),
-        (words(&["run", "--task", "t", DELETE]), ""),
-        (words(&["run", "--pty", DELETE]), ""),
-        (words(&["run", "--json", DELETE]), ""),
-        (words(&["run", "--background", DELETE]), ""),
-        (words(&["run", "--background", "--pty", DELETE]), ""),
-        (words(&["run", "--stdin", "bash"]), DELETE),
-        (words(&["run", "--json", "--stdin", "bash"]), DELETE),
-        (words(&["run", "--env", "LD_PRELOAD=/tmp/x.so", "ls"]), ""),
-        (words(&["shell"]), DELETE),
-        (words(&["shell", "--json"]), DELETE),
-        (call("terminal", json!({"command": DELETE})), ""),
-        (
-            call("terminal", json!({"command": DELETE, "pty": true})),
-            "",
-        ),
-        (
-            call("terminal", json!({"command": DELETE, "background": true})),
-            "",
-        ),
-        (
-            call(
-                "terminal",
-                json!({"command": DELETE, "background": true, "pty": true}),
-            ),
-            "",
-        ),
-        (
-            call("terminal", json!({"command": "bash", "stdin": DELETE})),
-            "",
-        ),
-        (
-            call(
-                "terminal",
-                json!({"command": "bash", "stdin": DELETE, "background": true}),
-            ),
-            "",
-        ),
-        (
-            call(
-                "terminal",
-                json!({"command": "ls", "env": {"BASH_ENV": "/tmp/x"}}),
-            ),
-            "",
-        ),
-        (
-            call(
-                "process",
-                json!({"action": "submit", "session_id": bash, "data": DELETE}),
-            ),
-            "",
-        ),
-        (
-            call(
-                "process",
-                json!({"action": "write", "session_id": bash, "data": "rm -rf build\n"}),
-            ),
-            "",
-        ),
-        (
-            call(
-                "process",
-                json!({"action": "write", "session_id": bash, "data": "rm -rf bui"}),
-            ),
-            "",
-        ),
-        (
-            call(
-                "process",
-                json!({"action": "submit", "session_id": on_terminal, "data": DELETE}),
-            ),
-            "",
-        ),
-    ];
-    for (words, stdin) in routes {
+    for (words, stdin) in routes(&bash, &on_terminal) {
         let shown: Vec<&str> = words.iter().map(String::as_str).collect();
         let ran = guarded.with_stdin(&shown, stdin);
         let said = format!("{}{}", ran.text(), ran.talk());
@@ -183,8 +145,8 @@ fn a3_no_file_starts_or_writes_anything_without_the_gate() {
                 continue;
             }
             let name = path.strip_prefix(sources).unwrap().display().to_string();
-            if !name.ends_with(".rs") || name.ends_with("_tests.rs") || name.ends_with("testing.rs")
-            {
+            let code = path.extension().is_some_and(|kind| kind == "rs");
+            if !code || name.ends_with("_tests.rs") || name.ends_with("testing.rs") {
                 continue;
             }
             let text: String = fs::read_to_string(&path)
