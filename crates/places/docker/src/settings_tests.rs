@@ -94,8 +94,10 @@ fn a_container_is_sealed_unless_something_of_the_host_can_be_reached() {
         ["--privileged", ""],
         ["-v/:/h", ""],
     ] {
-        let mut settings = DockerSettings::default();
-        settings.extra_args = words.iter().map(|word| (*word).to_owned()).collect();
+        let settings = DockerSettings {
+            extra_args: words.iter().map(|word| (*word).to_owned()).collect(),
+            ..DockerSettings::default()
+        };
         assert!(!settings.is_sealed(), "{words:?}");
     }
 }
