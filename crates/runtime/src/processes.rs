@@ -16,6 +16,7 @@ use exoshell_wire::{
     ReadOutput, TerminalSize, Wait, Waited, WriteInput,
 };
 
+use crate::approvals;
 use crate::audit::{Ended, Outcome};
 use crate::error::RuntimeError;
 use crate::places::slot::Slot;
@@ -364,6 +365,20 @@ impl Runtime {
         let grace_ms = millis(self.inner.config.terminal.kill_grace);
         self.act_on_process(id, task, Action::Kill { grace_ms })
             .await
+    }
+
+    /// Passes on what a person types at a process's terminal. It is not judged: nobody else has to
+    /// be asked. Refused where a command in a guest has started this program.
+    pub async fn type_to_process(&self, id: &str, keys: Bytes) -> Result<(), RuntimeError> {
+        approvals::only_people("type to a process")?;
+        let Reached { link, .. } = self.living(id, None).await?;
+        let request = WriteInput {
+            id: id.to_owned(),
+            enter: false,
+            timeout_ms: millis(WRITE_LIMIT),
+        };
+        link.write_process(request, keys).await?;
+        Ok(())
     }
 
     /// Writes to a process; `enter` presses Enter afterwards.

@@ -86,13 +86,13 @@ impl Runtime {
 }
 
 /// Refuses what only a person may do where a command in a guest has started this program.
-fn only_people(what: &str) -> Result<(), RuntimeError> {
+pub(crate) fn only_people(what: &str) -> Result<(), RuntimeError> {
     if !inside_guest() {
         return Ok(());
     }
     Err(RuntimeError::Refused(Box::new(Refusal {
         kind: RefusalKind::Denied,
-        command: format!("exoshell approvals ({what})"),
+        command: what.to_owned(),
         description: "only the user can do that, and not from a command that Exoshell runs"
             .to_owned(),
         pattern_key: "self-control:none".to_owned(),

@@ -31,6 +31,7 @@ use crate::runtime::Runtime;
 pub use approver::{Answer, Approver, ApproverFuture, Question};
 pub use checker::Checker;
 pub(crate) use intent::{Input, Intent};
+pub(crate) use manage::only_people;
 pub use manage::{ApprovalsReport, Grant};
 pub use nested::inside_guest;
 pub(crate) use policy::Policy;

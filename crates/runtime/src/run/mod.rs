@@ -70,6 +70,8 @@ pub struct RunRequest {
     pub(crate) terminal: Option<TerminalSize>,
     pub(crate) spill: bool,
     pub(crate) input: Input,
+    /// Whether a person types the input.
+    pub(crate) typed: bool,
     pub(crate) persist: Option<Persist>,
     pub(crate) interrupt: Interrupt,
 }
@@ -87,6 +89,7 @@ impl RunRequest {
             terminal: None,
             spill: false,
             input: Input::Empty,
+            typed: false,
             persist: None,
             interrupt: Interrupt::new(),
         }
@@ -132,6 +135,14 @@ impl RunRequest {
         let (sender, receiver) = mpsc::channel(STDIN_QUEUE);
         self.input = Input::Stream(receiver);
         sender
+    }
+
+    /// Says that a person types its stdin at a terminal, so that nobody else has to be asked about
+    /// it. Has no effect where a command in a guest has started this program.
+    #[must_use]
+    pub fn typed_by_person(mut self) -> Self {
+        self.typed = !approvals::inside_guest();
+        self
     }
 
     /// Returns the task whose place it runs in; one-shot commands use that of the default task.
@@ -311,8 +322,7 @@ impl Runtime {
         intent.env = &request.env;
         intent.input = match &request.input {
             Input::Bytes(bytes) => approvals::Input::Bytes(bytes),
-            // At a terminal a person types, or somebody whose writes are judged one by one.
-            Input::Stream(_) if request.terminal.is_none() => approvals::Input::Unknown,
+            Input::Stream(_) if !request.typed => approvals::Input::Unknown,
             Input::Stream(_) | Input::Empty => approvals::Input::Empty,
         };
         self.locate(

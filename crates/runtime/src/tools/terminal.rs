@@ -451,6 +451,7 @@ impl Runtime {
             terminal: request.pty.then_some(DEFAULT_TERMINAL),
             spill: true,
             input: request.stdin.map_or(Input::Empty, Input::Bytes),
+            typed: false,
             persist: None,
             interrupt: request.interrupt,
         };

@@ -114,7 +114,10 @@ async fn talk(runtime: &Runtime, id: &str) -> Result<End, RuntimeError> {
                 let passed = bytes.slice(..before.unwrap_or(bytes.len()));
                 if !passed.is_empty() {
                     // A process that ended meanwhile is seen by the stream.
-                    let _ = runtime.write_to_process(id, None, passed, false).await;
+                    match runtime.type_to_process(id, passed).await {
+                        Err(error @ RuntimeError::Refused(_)) => return Err(error),
+                        _ended => {}
+                    }
                 }
                 if before.is_some() {
                     return Ok(End::Detached);

@@ -72,6 +72,9 @@ async fn try_run(args: &RunArgs) -> Result<u8, RuntimeError> {
     if let Some(terminal) = &terminal {
         request = request.on_terminal(terminal.size());
     }
+    if terminal.as_ref().is_some_and(RawTerminal::is_raw) {
+        request = request.typed_by_person();
+    }
     if args.stdin || terminal.as_ref().is_some_and(RawTerminal::is_raw) {
         forward_stdin(runtime.events(), request.feed());
     }

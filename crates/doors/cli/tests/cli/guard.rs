@@ -67,6 +67,7 @@ fn routes(bash: &str, on_terminal: &str) -> Vec<(Vec<String>, &'static str)> {
     for words in [
         &["run", "--stdin", "bash"] as &[&str],
         &["run", "--json", "--stdin", "bash"],
+        &["run", "--pty", "--stdin", "bash"],
         &["shell"],
         &["shell", "--json"],
     ] {
@@ -273,6 +274,13 @@ fn a_command_that_exoshell_runs_cannot_loosen_anything() {
     let world = &guarded.world;
     world.call(&json!({"command": DELETE}));
     let id = guarded.question()["id"].as_str().unwrap().to_owned();
+    let shell = json!({"command": "bash", "background": true, "pty": true});
+    let shell = world.json(["call", "terminal", &shell.to_string()]);
+    fs::write(
+        world.work.join("process"),
+        shell["session_id"].as_str().unwrap(),
+    )
+    .unwrap();
     let fake = world.root().join("fake");
     fs::create_dir(&fake).unwrap();
     fs::write(fake.join("config.toml"), "[approval]\nmode = \"auto\"\n").unwrap();
@@ -295,6 +303,10 @@ fn a_command_that_exoshell_runs_cannot_loosen_anything() {
         // At a terminal the model would be the one to answer.
         format!(
             "echo o | EXOSHELL_HOME={home} script -qec \"{EXOSHELL} run '{DELETE}'\" /dev/null"
+        ),
+        format!(
+            "(sleep 1; echo '{DELETE}') | EXOSHELL_HOME={home} script -qec \"{EXOSHELL} attach \
+             $(cat process)\" /dev/null"
         ),
         // Away from its parents, but not from the guest.
         format!(
