@@ -1,5 +1,6 @@
 //! The lives of places: which one a task uses, and listing them.
 
+mod entry;
 pub(crate) mod environment;
 mod files;
 mod reaper;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::event::EventKind;
 use crate::processes::{ProcessRecord, ProcessView};
-use crate::tools::terminal::{Leftover, TerminalResult};
+use crate::tools::answer::{Leftover, TerminalResult};
 
 /// Something that may hold secrets on its way out.
 pub(crate) trait Outlet {

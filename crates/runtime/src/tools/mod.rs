@@ -1,5 +1,6 @@
 //! Tools: what a model calls. Every door passes its calls through [`call`].
 
+pub(crate) mod answer;
 mod exit_hint;
 mod keys;
 pub(crate) mod process;

@@ -8,8 +8,8 @@ use exoshell_wire::{
 };
 use serde_json::{Map, Value, json};
 
+use super::answer::{Refused, Status};
 use super::keys::key_bytes;
-use super::terminal::{Refused, Status};
 use super::{Arguments, ToolError};
 use crate::error::{ErrorKind, RuntimeError};
 use crate::processes::ProcessView;
