@@ -235,6 +235,16 @@ pub(super) fn is_token(text: &[u8]) -> bool {
     }
 }
 
+/// Tells whether what is assigned to a variable that is named as a token is one: anything with
+/// letters and digits that stands for nothing else.
+pub(super) fn is_assigned_token(text: &[u8]) -> bool {
+    if text.len() < 10 || is_placeholder(text) || is_location(text) || is_code(text) {
+        return false;
+    }
+    let counts = count(text);
+    counts.digits > 0 && counts.lower + counts.upper >= 4
+}
+
 /// How a password is given.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Given {

@@ -310,7 +310,16 @@ fn value(view: &View<'_>, name: usize, promise: Promise, start: &Start) -> Found
     while !run.cut && to > from && view.bytes[to - 1] == b'\\' {
         to -= 1;
     }
-    let text = view.part(from, to);
+    let mut text = view.part(from, to);
+    let mut cut = run.cut;
+    if plain && promise == Promise::Token && !judge::is_token(text) {
+        // In a command the value is a word, and whatever is assigned so to a token is one.
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || b";&|)<>".contains(byte);
+        if let Some(length) = text.iter().position(ends) {
+            (to, cut) = (from + length, false);
+            text = view.part(from, to);
+        }
+    }
     let given = match start.quote {
         _ if plain => Given::Plainly,
         Some(_) => Given::Quoted,
@@ -319,7 +328,10 @@ fn value(view: &View<'_>, name: usize, promise: Promise, start: &Start) -> Found
     let (secret, kind) = match promise {
         Promise::Nothing => (false, ""),
         Promise::Password => (judge::is_password(text, given), "password"),
-        Promise::Token => (judge::is_token(text), "secret"),
+        Promise::Token => {
+            let assigned = plain && judge::is_assigned_token(text);
+            (assigned || judge::is_token(text), "secret")
+        }
         Promise::Key => {
             let random = text.len() >= 20 && judge::is_token(text);
             (
@@ -340,11 +352,7 @@ fn value(view: &View<'_>, name: usize, promise: Promise, start: &Start) -> Found
         from,
         to,
         kind,
-        rest: if run.cut {
-            Rest::Run(class)
-        } else {
-            Rest::Nothing
-        },
+        rest: if cut { Rest::Run(class) } else { Rest::Nothing },
     })
 }
 

@@ -195,6 +195,7 @@ fn runtime(person: &Person, home: &std::path::Path) -> Runtime {
         ("PATH", PATH.to_owned()),
         ("HOME", home.display().to_string()),
         ("EXOSHELL_HOME", home.display().to_string()),
+        ("EXOSHELL_APPROVAL", "auto".to_owned()),
         ("TERMINAL_ENV", "command".to_owned()),
     ])
     .in_directory(home);

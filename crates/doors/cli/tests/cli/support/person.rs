@@ -132,6 +132,7 @@ impl Person {
             .env("PATH", PATH)
             .env("HOME", self.home())
             .env("EXOSHELL_HOME", self.state())
+            .env("EXOSHELL_APPROVAL", "auto")
             .envs(variables.iter().copied())
             .current_dir(self.home());
         command
