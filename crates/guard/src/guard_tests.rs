@@ -338,3 +338,43 @@ fn letters_of_several_bytes_break_no_option() {
         let _ = verdict(command);
     }
 }
+
+#[test]
+fn the_largest_numbers_are_only_numbers() {
+    for number in [i64::MAX, i64::MIN, i64::MIN + 1] {
+        for command in [
+            format!("x=abc; echo ${{x:{number}:{number}}} ${{x:1:{number}}} ${{x: {number}}}"),
+            format!("a=(x y); echo ${{a[{number}]}} ${{a[@]:{number}:{number}}}; a[{number}]=z"),
+            format!("echo {{{number}..{number}}} {{1..{number}}} {{-2147483648..2147483647}}"),
+            format!("f() {{ echo ${{{}}}; }}; f a", number.unsigned_abs()),
+        ] {
+            assert_eq!(verdict(&command), Verdict::Allow, "{command}");
+        }
+    }
+}
+
+#[test]
+fn braces_hide_nothing_behind_many_words() {
+    let many = (0..70).map(|item| format!("{item},")).collect::<String>();
+    let deep = format!("{}rm,-rf}},/}}{}", "{".repeat(15), ",x}".repeat(13));
+    assert_eq!(verdict("echo {1..9}{1..9}$(rm -rf /)"), Verdict::Block);
+    assert_eq!(
+        verdict("rm -rf x{1..9}{1..9}{/../../../../../../..,}"),
+        Verdict::Block
+    );
+    for command in [
+        format!("echo {{{many}$(reboot)}}"),
+        format!("{{rm,-rf,/,{many}x}}"),
+        format!("{{rm,-rf,/,{}}}", "x".repeat(20_000)),
+        deep,
+    ] {
+        assert_ne!(verdict(&command), Verdict::Allow, "{command}");
+    }
+    for command in [
+        "mkdir -p part{1..500}/{a..z}",
+        "touch {1..9}{1..9}.{txt,md}",
+        "echo {a,b}{1..99}",
+    ] {
+        assert_eq!(verdict(command), Verdict::Allow, "{command}");
+    }
+}

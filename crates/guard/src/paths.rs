@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::finding::Target;
-use crate::text::{ONE, STAR, UNKNOWN, matches};
+use crate::text::{self, ONE, STAR, UNKNOWN, matches};
 
 /// Directories at the top whose loss breaks the system.
 const SYSTEM_TOP: &[&str] = &[
@@ -257,7 +257,7 @@ impl Paths<'_> {
             .map_or(0, |last| last + 1);
         let contents = named < parts.len();
         let mut path = String::with_capacity(text.len() + 1);
-        for part in &parts[..named] {
+        for part in parts.iter().take(named) {
             path.push('/');
             path.push_str(part);
         }
@@ -358,7 +358,7 @@ impl Paths<'_> {
     /// Returns the part of a resolved path below a home directory.
     pub(crate) fn in_home<'p>(&self, path: &'p str) -> Option<&'p str> {
         if self.home.len() > 1 && below(path, self.home) {
-            return Some(path[self.home.len()..].trim_start_matches('/'));
+            return Some(text::from(path, self.home.len()).trim_start_matches('/'));
         }
         if let Some(rest) = path.strip_prefix("/root") {
             return (rest.is_empty() || rest.starts_with('/'))

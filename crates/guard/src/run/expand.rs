@@ -4,7 +4,7 @@ use super::simple::Argument;
 use super::state::Variable;
 use super::stream::Stream;
 use super::{Run, brace};
-use crate::finding::Span;
+use crate::finding::{Span, Target};
 use crate::syntax::{Parser, Part, Word};
 use crate::text::{self, MAX_TEXT, UNKNOWN};
 
@@ -83,7 +83,7 @@ impl Run<'_> {
         for word in words {
             let cost = u32::try_from(word.span.end.saturating_sub(word.span.start) / 32)
                 .unwrap_or(u32::MAX);
-            if !self.step(1 + cost) {
+            if !self.step(cost.saturating_add(1)) {
                 break;
             }
             let mut push = |text: String| {
@@ -100,8 +100,19 @@ impl Run<'_> {
             }
             match brace::expand(&word.parts) {
                 None => self.fields(&word.parts).into_iter().for_each(&mut push),
-                Some(words) => {
-                    for parts in words {
+                Some(expanded) => {
+                    if expanded.incomplete {
+                        self.report(
+                            "too-intricate",
+                            word.span,
+                            Target::None,
+                            "its braces stand for too many words",
+                        );
+                    }
+                    for parts in expanded.words {
+                        if !self.step(1) {
+                            break;
+                        }
                         self.fields(&parts).into_iter().for_each(&mut push);
                     }
                 }

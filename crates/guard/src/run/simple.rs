@@ -35,6 +35,11 @@ impl<'a> Call<'a> {
         self.arguments.iter().map(|argument| argument.text.as_str())
     }
 
+    /// Returns the arguments from `index` on.
+    pub(crate) fn from(&self, index: usize) -> &'a [Argument] {
+        self.arguments.get(index..).unwrap_or_default()
+    }
+
     /// Returns the span of the argument at `index`, or of the command.
     pub(crate) fn span_of(&self, index: usize) -> Span {
         self.arguments
@@ -209,10 +214,12 @@ impl Run<'_> {
         };
         match index.trim().parse::<usize>() {
             Ok(at) if at < 256 => {
-                while items.len() <= at {
-                    items.push(String::new());
+                if items.len() <= at {
+                    items.resize(at + 1, String::new());
                 }
-                items[at] = text;
+                if let Some(item) = items.get_mut(at) {
+                    *item = text;
+                }
             }
             _ => items.push(text),
         }
@@ -275,15 +282,15 @@ impl Run<'_> {
             "unknown-command"
         };
         self.report(rule, first.span, Target::None, &first.text);
-        let known = call.word.replace(UNKNOWN, "");
-        let mut words = vec![Argument {
-            text: known,
-            span: first.span,
-        }];
-        words.extend_from_slice(call.arguments);
-        if words[0].text.trim_matches('/').is_empty() {
-            words.remove(0);
+        let text = call.word.replace(UNKNOWN, "");
+        let mut words = Vec::with_capacity(call.arguments.len() + 1);
+        if !text.trim_matches('/').is_empty() {
+            words.push(Argument {
+                text,
+                span: first.span,
+            });
         }
+        words.extend_from_slice(call.arguments);
         self.run_words(&words, call.span, call.bulk);
         Stream::unknown()
     }

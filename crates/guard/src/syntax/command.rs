@@ -64,10 +64,10 @@ impl Parser<'_> {
         let mut word = [0_u8; 9];
         let mut length = 0;
         while let Some(byte) = self.peek().filter(|byte| !ends_word(*byte)) {
-            if length == word.len() {
+            let Some(place) = word.get_mut(length) else {
                 break;
-            }
-            word[length] = byte;
+            };
+            *place = byte;
             length += 1;
             self.at += 1;
         }
@@ -75,7 +75,7 @@ impl Parser<'_> {
         RESERVED
             .iter()
             .copied()
-            .find(|known| known.as_bytes() == &word[..length])
+            .find(|known| word.get(..length) == Some(known.as_bytes()))
     }
 
     /// Steps over a reserved word that must come here.
@@ -543,8 +543,7 @@ impl Parser<'_> {
         if !self.peek().is_some_and(begins_name) {
             return false;
         }
-        let rest = &self.text.as_bytes()[self.at..self.end];
-        let after = rest.iter().find(|byte| !continues_name(**byte));
+        let after = self.rest().iter().find(|byte| !continues_name(**byte));
         after.is_some_and(|byte| *byte == b'\\' || sign(*byte))
     }
 

@@ -98,7 +98,7 @@ impl Parser<'_> {
 
     /// Reads a word that means nothing but itself: most are such.
     fn plain_word(&mut self) -> Parsed<Option<Word>> {
-        let rest = &self.text.as_bytes()[self.at..self.end];
+        let rest = self.rest();
         let length = rest
             .iter()
             .position(|byte| !plain_byte(*byte))

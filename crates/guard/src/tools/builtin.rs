@@ -277,8 +277,8 @@ fn let_builtin(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 fn test(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let texts: Vec<&str> = call.texts().collect();
     for pair in texts.windows(2) {
-        if pair[0] == "-v" {
-            run.expanded_again_in_brackets(pair[1]);
+        if let ["-v", name] = pair {
+            run.expanded_again_in_brackets(name);
         }
     }
     Stream::silent()

@@ -420,7 +420,7 @@ fn debugger(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
                     | "print"
                     | "p")
             )
-        ) && (words[0] != "print" && words[0] != "p" || code.contains("system"))
+        ) && (!matches!(words.first(), Some(&("print" | "p"))) || code.contains("system"))
             || code.starts_with('!')
         {
             run.report(
@@ -441,7 +441,7 @@ fn debugger(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         argument.text == "--args" || argument.text == "-args" || argument.text == "--"
     });
     if let Some(at) = args {
-        return run.run_words(&call.arguments[at + 1..], call.span, call.bulk);
+        return run.run_words(call.from(at + 1), call.span, call.bulk);
     }
     Stream::unknown()
 }
@@ -492,7 +492,7 @@ fn cloud_copy(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     };
     let remote =
         |text: &str| text.contains("://") || (text.contains(':') && !text.starts_with('/'));
-    let paths: Vec<_> = words[verb + 1..].iter().collect();
+    let paths: Vec<_> = words.iter().skip(verb + 1).collect();
     let mut origin = run
         .stdin
         .as_ref()
