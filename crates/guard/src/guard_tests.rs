@@ -355,7 +355,7 @@ fn the_largest_numbers_are_only_numbers() {
 
 #[test]
 fn braces_hide_nothing_behind_many_words() {
-    let many = (0..70).map(|item| format!("{item},")).collect::<String>();
+    let many = "x,".repeat(70);
     let deep = format!("{}rm,-rf}},/}}{}", "{".repeat(15), ",x}".repeat(13));
     assert_eq!(verdict("echo {1..9}{1..9}$(rm -rf /)"), Verdict::Block);
     assert_eq!(
@@ -376,5 +376,30 @@ fn braces_hide_nothing_behind_many_words() {
         "echo {a,b}{1..99}",
     ] {
         assert_eq!(verdict(command), Verdict::Allow, "{command}");
+    }
+}
+
+#[test]
+fn what_is_left_of_a_long_loop_is_not_forgotten() {
+    let many = "ls ".repeat(9);
+    let lines = "ls\n".repeat(9);
+    let words = "x ".repeat(300);
+    for command in [
+        format!("for c in {many} reboot; do $c; done"),
+        format!("printf '{lines}reboot\\n' | while read -r c; do $c; done"),
+        format!("printf '{lines}reboot\\n' | xargs -I{{}} sh -c '{{}}'"),
+        format!("echo {words} /etc/shadow | xargs sh -c 'eval \"$*\"'"),
+        format!("a=({words} reboot); ${{a[300]}}"),
+        "a[300]=reboot; ${a[300]}".to_owned(),
+        format!("set -- {} reboot; ${{1201}}", "x ".repeat(1200)),
+    ] {
+        assert_ne!(verdict(&command), Verdict::Allow, "{command}");
+    }
+    for command in [
+        format!("for f in {words}; do wc -l \"$f\"; done"),
+        format!("a=({words}); echo \"${{a[@]}}\" \"${{#a[@]}}\""),
+        format!("git add {words}"),
+    ] {
+        assert_eq!(verdict(&command), Verdict::Allow, "{command}");
     }
 }

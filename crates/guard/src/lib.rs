@@ -37,6 +37,7 @@ mod approval;
 mod context;
 mod finding;
 mod guard;
+mod names;
 mod paths;
 mod policy;
 mod rules;

@@ -1,5 +1,7 @@
 //! Paths: where they lead and what lies there.
 
+use std::sync::LazyLock;
+
 use crate::context::Context;
 use crate::finding::Target;
 use crate::text::{self, ONE, STAR, UNKNOWN, matches};
@@ -234,33 +236,39 @@ pub(crate) struct Resolved {
 impl Paths<'_> {
     /// Resolves a path; `None` when its beginning is not known.
     pub(crate) fn resolve(&self, text: &str) -> Option<Resolved> {
-        let mut parts: Vec<&str> = Vec::new();
-        if !text.starts_with('/') {
+        let relative = !text.starts_with('/');
+        let cwd = if relative {
             if text.starts_with(UNKNOWN) {
                 return None;
             }
-            parts.extend(self.cwd?.split('/').filter(|part| !part.is_empty()));
+            self.cwd?
+        } else {
+            ""
+        };
+        let mut path = String::with_capacity(cwd.len() + text.len() + 1);
+        for part in cwd.split('/').filter(|part| !part.is_empty()) {
+            path.push('/');
+            path.push_str(part);
         }
         for part in text.split('/') {
             match part {
                 "" | "." => {}
-                ".." => {
-                    parts.pop();
+                ".." => path.truncate(path.rfind('/').unwrap_or(0)),
+                other => {
+                    path.push('/');
+                    path.push_str(other);
                 }
-                other => parts.push(other),
             }
         }
-        let parts = through_proc(parts);
-        let named = parts
-            .iter()
-            .rposition(|part| !everything(part))
-            .map_or(0, |last| last + 1);
-        let contents = named < parts.len();
-        let mut path = String::with_capacity(text.len() + 1);
-        for part in parts.iter().take(named) {
-            path.push('/');
-            path.push_str(part);
+        through_proc(&mut path);
+        let whole = path.len();
+        while let Some((before, last)) = path.rsplit_once('/') {
+            if !everything(last) {
+                break;
+            }
+            path.truncate(before.len());
         }
+        let contents = path.len() < whole;
         if path.is_empty() {
             path.push('/');
         }
@@ -372,8 +380,7 @@ impl Paths<'_> {
 
     /// Tells whether a resolved path holds settings that programs of the user trust.
     pub(crate) fn user_setting(&self, path: &str) -> bool {
-        self.in_home(path)
-            .is_some_and(|rest| any(USER_SETTINGS, rest))
+        self.in_home(path).is_some_and(|rest| SETTINGS.has(rest))
     }
 
     /// Tells whether a resolved path holds a secret.
@@ -384,10 +391,10 @@ impl Paths<'_> {
         {
             return false;
         }
-        any(SYSTEM_SECRETS, path)
+        SECRETS_OF_SYSTEM.has(path)
             || self
                 .in_home(path)
-                .is_some_and(|rest| any(USER_SECRETS, rest))
+                .is_some_and(|rest| SECRETS_OF_USERS.has(rest))
     }
 
     /// Tells whether a resolved path is a directory that holds secrets.
@@ -421,37 +428,99 @@ fn below_part(rest: &str, name: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Tells whether a path is, or may be, like one of the patterns.
-fn any(patterns: &[&str], path: &str) -> bool {
-    let certain = path.is_ascii();
-    patterns.iter().any(|pattern| {
-        let head = pattern.split('*').next().unwrap_or_default();
-        if certain {
-            return path.starts_with(head) && matches(pattern, path);
+/// Patterns for paths, prepared: nearly every path differs from all of them at its beginning.
+struct Table {
+    rows: Vec<Row>,
+    /// The first bytes of the patterns, as a set of ASCII.
+    firsts: u128,
+}
+
+struct Row {
+    pattern: &'static str,
+    /// The pattern up to its first star.
+    head: &'static str,
+    /// A path that is like the pattern.
+    example: String,
+}
+
+static SETTINGS: LazyLock<Table> = LazyLock::new(|| Table::new(USER_SETTINGS));
+static SECRETS_OF_USERS: LazyLock<Table> = LazyLock::new(|| Table::new(USER_SECRETS));
+static SECRETS_OF_SYSTEM: LazyLock<Table> = LazyLock::new(|| Table::new(SYSTEM_SECRETS));
+
+impl Table {
+    fn new(patterns: &[&'static str]) -> Self {
+        let rows = patterns.iter().map(|pattern| Row {
+            pattern,
+            head: pattern.split('*').next().unwrap_or_default(),
+            example: pattern.replace('*', "x"),
+        });
+        let firsts = patterns
+            .iter()
+            .filter_map(|pattern| pattern.bytes().next())
+            .fold(0, |set, first| set | bit(first));
+        Self {
+            rows: rows.collect(),
+            firsts,
         }
-        matches(pattern, path)
-            || (!path.starts_with(UNKNOWN) && matches(path, &pattern.replace('*', "x")))
-    })
+    }
+
+    /// Tells whether a path is, or may be, like one of the patterns.
+    fn has(&self, path: &str) -> bool {
+        let Some(first) = path.bytes().next() else {
+            return false;
+        };
+        if first.is_ascii() && self.firsts & (bit(first) | bit(b'*')) == 0 {
+            return false;
+        }
+        if path.is_ascii() {
+            return self
+                .rows
+                .iter()
+                .any(|row| path.starts_with(row.head) && matches(row.pattern, path));
+        }
+        let known = path.find([STAR, ONE, UNKNOWN]).unwrap_or(path.len());
+        let known = path.as_bytes().get(..known).unwrap_or_default();
+        let unknown = path.starts_with(UNKNOWN);
+        self.rows.iter().any(|row| {
+            // As far as both are known they must be the same.
+            known
+                .iter()
+                .zip(row.head.as_bytes())
+                .all(|(one, other)| one == other)
+                && (matches(row.pattern, path) || (!unknown && matches(path, &row.example)))
+        })
+    }
+}
+
+fn bit(byte: u8) -> u128 {
+    1_u128.checked_shl(u32::from(byte)).unwrap_or(0)
 }
 
 /// Tells whether one part of a path, perhaps a pattern, can name `name`.
 fn matches_part(part: &str, name: &str) -> bool {
-    part == name || (part.contains([STAR, ONE]) && !everything(part) && matches(part, name))
+    part == name || (text::globbed(part) && !everything(part) && matches(part, name))
 }
 
 /// Tells whether a part of a path is a pattern for all names, or for all hidden ones.
 pub(crate) fn everything(part: &str) -> bool {
-    part.contains(STAR)
+    !part.is_ascii()
+        && part.contains(STAR)
         && part
             .chars()
             .all(|character| matches!(character, STAR | ONE | '.'))
 }
 
 /// `/proc/self/root` is `/`.
-fn through_proc(parts: Vec<&str>) -> Vec<&str> {
-    match parts.as_slice() {
-        ["proc", _, "root", rest @ ..] => rest.to_vec(),
-        _ => parts,
+fn through_proc(path: &mut String) {
+    let below = path
+        .strip_prefix("/proc/")
+        .and_then(|rest| rest.split_once("/root"))
+        .filter(|(process, rest)| {
+            !process.contains('/') && (rest.is_empty() || rest.starts_with('/'))
+        })
+        .map(|(_, rest)| rest.to_owned());
+    if let Some(below) = below {
+        *path = below;
     }
 }
 

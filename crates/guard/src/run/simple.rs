@@ -1,7 +1,7 @@
 //! Simple commands: what is run, and with what.
 
 use super::Run;
-use super::state::Variable;
+use super::state::{MAX_ITEMS, Variable};
 use super::stream::{Origin, Stream};
 use crate::finding::{Span, Target};
 use crate::syntax::{Assign, Command, Value, Word};
@@ -93,6 +93,7 @@ impl Run<'_> {
             self.set(assign);
         }
         let stdin = redirected.stdin.clone().or_else(|| self.stdin.clone());
+        self.handle(stdin.as_ref().map_or(0, Stream::weight));
         if redirected.network {
             let span = Span::new(command.span.start, command.span.end);
             let rule = if stdin
@@ -169,7 +170,7 @@ impl Run<'_> {
                     };
                     text = before + &text;
                 }
-                if text.len() > text::MAX_TEXT {
+                if !self.handle(text.len()) || text.len() > text::MAX_TEXT {
                     text = UNKNOWN.to_string();
                 }
                 self.assign(&assign.name, text);
@@ -195,8 +196,8 @@ impl Run<'_> {
                     _ => Vec::new(),
                 };
                 all.extend(items);
-                all.truncate(256);
-                self.state.set(&assign.name, Variable::Array(all));
+                self.handle(all.len() * 32);
+                self.state.set_array(&assign.name, all);
             }
         }
     }
@@ -212,18 +213,19 @@ impl Run<'_> {
             Some(Variable::Scalar(first)) => vec![first.clone()],
             None => Vec::new(),
         };
+        self.handle(items.len() * 32);
         match index.trim().parse::<usize>() {
-            Ok(at) if at < 256 => {
+            Ok(at) => {
                 if items.len() <= at {
-                    items.resize(at + 1, String::new());
+                    items.resize(at.min(MAX_ITEMS) + 1, String::new());
                 }
                 if let Some(item) = items.get_mut(at) {
                     *item = text;
                 }
             }
-            _ => items.push(text),
+            Err(_) => items.push(text),
         }
-        self.state.set(&assign.name, Variable::Array(items));
+        self.state.set_array(&assign.name, items);
     }
 
     /// Judges a command given as arguments, the first being the command word.
@@ -231,6 +233,10 @@ impl Run<'_> {
         let Some((first, arguments)) = words.split_first() else {
             return Stream::silent();
         };
+        // Wrappers in wrappers look at the same words again and again.
+        if !self.handle(words.len() * 32) {
+            return Stream::unknown();
+        }
         self.deceptive_call(first, arguments);
         let user = self.user_rules.command(words);
         if let Some(rule) = user.report() {
@@ -282,14 +288,18 @@ impl Run<'_> {
             "unknown-command"
         };
         self.report(rule, first.span, Target::None, &first.text);
-        let text = call.word.replace(UNKNOWN, "");
-        let mut words = Vec::with_capacity(call.arguments.len() + 1);
-        if !text.trim_matches('/').is_empty() {
-            words.push(Argument {
-                text,
-                span: first.span,
-            });
+        let nothing = |text: &str| text.chars().all(|sign| matches!(sign, '/' | UNKNOWN));
+        if nothing(call.word) {
+            let known = call.arguments.iter().position(|word| !nothing(&word.text));
+            let known = known.unwrap_or(call.arguments.len());
+            self.run_words(call.from(known), call.span, call.bulk);
+            return Stream::unknown();
         }
+        let mut words = Vec::with_capacity(call.arguments.len() + 1);
+        words.push(Argument {
+            text: call.word.replace(UNKNOWN, ""),
+            span: first.span,
+        });
         words.extend_from_slice(call.arguments);
         self.run_words(&words, call.span, call.bulk);
         Stream::unknown()

@@ -55,8 +55,24 @@ impl Parser<'_> {
 
     /// Returns the reserved word at the cursor without stepping over it.
     fn reserved_word(&mut self) -> Option<&'static str> {
+        // Most words begin with none of their letters.
         if !self.peek().is_some_and(|byte| {
-            byte.is_ascii_lowercase() || matches!(byte, b'{' | b'}' | b'!' | b'[')
+            matches!(
+                byte,
+                b'c' | b'd'
+                    | b'e'
+                    | b'f'
+                    | b'i'
+                    | b's'
+                    | b't'
+                    | b'u'
+                    | b'w'
+                    | b'{'
+                    | b'}'
+                    | b'!'
+                    | b'['
+                    | b'\\'
+            )
         }) {
             return None;
         }
@@ -72,10 +88,11 @@ impl Parser<'_> {
             self.at += 1;
         }
         self.at = start;
+        let word = word.get(..length)?;
         RESERVED
             .iter()
             .copied()
-            .find(|known| word.get(..length) == Some(known.as_bytes()))
+            .find(|known| known.len() == length && known.as_bytes() == word)
     }
 
     /// Steps over a reserved word that must come here.

@@ -137,7 +137,6 @@ impl Run<'_> {
             self.report(rule, span, Target::None, text);
         }
         let paths = self.paths();
-        let target = paths.target(&path);
         let rule = if paths.control(&path) {
             "own-controls"
         } else if paths::disk(&path) {
@@ -153,6 +152,7 @@ impl Run<'_> {
         } else {
             return;
         };
+        let target = paths.target(&path);
         self.report(rule, span, target, text);
     }
 
@@ -169,7 +169,6 @@ impl Run<'_> {
         }
         let paths = self.paths();
         let loss = paths.loss(text);
-        let target = paths.target_of(text);
         let rule = match loss {
             Loss::Root if recursive => "wipe-root",
             Loss::Home if recursive => "wipe-home",
@@ -185,6 +184,7 @@ impl Run<'_> {
             _ if whole || bulk => "bulk-delete",
             Loss::Some(_) => return,
         };
+        let target = paths.target_of(text);
         self.report(rule, span, target, text);
     }
 
@@ -199,7 +199,9 @@ impl Run<'_> {
             return self.stdin.clone().unwrap_or_default();
         }
         if let Some(stream) = self.state.file(&path) {
-            return stream.clone();
+            let stream = stream.clone();
+            self.handle(stream.weight());
+            return stream;
         }
         if crate::run::network_path(&path) {
             return Stream::from(Origin::NETWORK);

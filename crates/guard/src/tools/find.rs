@@ -203,7 +203,7 @@ fn xargs(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let outer = run.substituted;
     run.substituted = outer.with(input.origin);
     let rounds: Vec<Vec<String>> = if replace.is_some() {
-        items.into_iter().take(4).map(|item| vec![item]).collect()
+        some(items, 4).map(|item| vec![item]).collect()
     } else {
         vec![items]
     };
@@ -238,12 +238,18 @@ fn items(input: &Stream, options: &Options<'_>, lines: bool) -> Vec<String> {
             .map(|word| word.trim_matches(['\'', '"']).to_owned())
             .collect()
     };
-    items
+    let items = items
         .into_iter()
         .map(|item| item.trim_end_matches('\n').to_owned())
         .filter(|item| !item.is_empty())
-        .take(64)
-        .collect()
+        .collect();
+    some(items, 64).collect()
+}
+
+/// Returns the first items, and an unknown one that stands for all others.
+fn some(items: Vec<String>, count: usize) -> impl Iterator<Item = String> {
+    let others = (items.len() > count).then(|| UNKNOWN.to_string());
+    items.into_iter().take(count).chain(others)
 }
 
 fn build(words: &[Argument], items: &[String], replace: Option<&str>, span: Span) -> Vec<Argument> {
@@ -297,7 +303,7 @@ fn parallel(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     };
     let template: Vec<&str> = template.iter().map(|word| word.text.as_str()).collect();
     let template = template.join(" ");
-    for item in items.into_iter().take(8) {
+    for item in some(items, 8) {
         let script = if template.is_empty() {
             item
         } else if template.contains("{}") {

@@ -1,6 +1,5 @@
 //! Programs with one trap each, and how the others read their options.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::builtin::ordinary;
@@ -8,6 +7,7 @@ use super::options::{Grammar, Options};
 use super::shell::Kind;
 use super::{Handler, Table};
 use crate::finding::{Span, Target};
+use crate::names::Names;
 use crate::run::{Argument, Call, Run, Stream};
 
 pub(super) const TABLE: Table = &[
@@ -45,8 +45,8 @@ const GRAMMARS: &str = include_str!("grammars.txt");
 /// Letters and long names that take a value, and whether `-name` is a long option.
 type Row = (&'static str, Vec<&'static str>, bool);
 
-static BY_NAME: LazyLock<HashMap<&'static str, Row>> = LazyLock::new(|| {
-    let mut grammars = HashMap::new();
+static BY_NAME: LazyLock<Names<Row>> = LazyLock::new(|| {
+    let mut grammars = Names::default();
     for line in GRAMMARS.lines().filter(|line| !line.starts_with('#')) {
         let (names, tail) = line.split_once(" :").unwrap_or((line, ""));
         let mut row: Row = ("", Vec::new(), false);

@@ -160,7 +160,7 @@ fn shell_string(run: &mut Run<'_>, code: &Argument, rest: &[Argument]) -> Stream
         .map(|argument| argument.text.clone())
         .collect();
     run.subshell(|run| {
-        run.state.positional = Some(Rc::new(parameters));
+        run.state.set_parameters(parameters);
         run.state.name = rest.first().map(|name| Rc::from(name.text.as_str()));
         run.executes_text(&code.text, code.span)
     })
@@ -172,7 +172,7 @@ fn shell_file(run: &mut Run<'_>, file: &Argument, rest: &[Argument]) -> Stream {
     }
     let parameters: Vec<String> = rest.iter().map(|argument| argument.text.clone()).collect();
     run.subshell(|run| {
-        run.state.positional = Some(Rc::new(parameters));
+        run.state.set_parameters(parameters);
         run.executes_file(&file.text, Kind::Shell, file.span);
     });
     Stream::unknown()

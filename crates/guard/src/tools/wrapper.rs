@@ -354,7 +354,7 @@ fn env(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let outer = run.state.cwd.clone();
     if let Some(directory) = options.value("C", "chdir") {
         let resolved = run.paths().resolve(directory);
-        run.state.cwd = resolved.map(|resolved| resolved.path.into());
+        run.enter(resolved.map(|resolved| resolved.path));
     }
     let split = options.values("S", "split-string").next();
     let from = options
