@@ -284,10 +284,14 @@ impl Paths<'_> {
 
     /// Says what would be lost if `text` were deleted with everything below.
     pub(crate) fn loss(&self, text: &str) -> Loss {
-        let Some(resolved) = self.resolve(text) else {
-            return Loss::Some(Target::Unknown);
-        };
-        let path = resolved.path.as_str();
+        match self.resolve(text) {
+            Some(resolved) => self.loss_at(&resolved.path),
+            None => Loss::Some(Target::Unknown),
+        }
+    }
+
+    /// Says what would be lost with a resolved path.
+    pub(crate) fn loss_at(&self, path: &str) -> Loss {
         let path = path
             .strip_prefix("/private")
             .filter(|rest| rest.starts_with('/'))
@@ -295,13 +299,17 @@ impl Paths<'_> {
         if path == "/" {
             return Loss::Root;
         }
-        let parts: Vec<&str> = path.split('/').skip(1).collect();
+        let mut parts = path.split('/').skip(1);
+        let (top, second, third) = (parts.next(), parts.next(), parts.next());
+        let top = top.unwrap_or_default();
         let is = |names: &[&str], part: &str| names.iter().any(|name| matches_part(part, name));
-        match parts.as_slice() {
-            [top] if is(HOMES, top) || (*top == "root" && !self.is_home("/root/x")) => Loss::Home,
-            [top, _] if is(HOMES, top) && self.cwd != Some(path) => Loss::Home,
+        match (second, third) {
+            (None, _) if is(HOMES, top) || (top == "root" && !self.is_home("/root/x")) => {
+                Loss::Home
+            }
+            (Some(_), None) if is(HOMES, top) && self.cwd != Some(path) => Loss::Home,
             _ if !self.home.is_empty() && path == self.home => Loss::Home,
-            [top] if is(SYSTEM_TOP, top) => Loss::System,
+            (None, _) if is(SYSTEM_TOP, top) => Loss::System,
             _ => Loss::Some(self.target(path)),
         }
     }
@@ -360,7 +368,7 @@ impl Paths<'_> {
             .workspace
             .as_deref()
             .is_some_and(|dir| dir != "/" && below(path, dir));
-        !own && !workspace && (path == "/" || SYSTEM.iter().any(|top| below(path, top)))
+        !own && !workspace && (path == "/" || in_system(path))
     }
 
     /// Returns the part of a resolved path below a home directory.
@@ -421,6 +429,13 @@ pub(crate) fn below(path: &str, directory: &str) -> bool {
     let directory = directory.trim_end_matches('/');
     path.strip_prefix(directory)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Tells whether a path is one of [`SYSTEM`] or lies below one.
+fn in_system(path: &str) -> bool {
+    let first = path.as_bytes().get(1);
+    let likely = first.is_some_and(|first| b"eubslrvpSL".contains(first));
+    likely && SYSTEM.iter().any(|top| below_part(path, top))
 }
 
 fn below_part(rest: &str, name: &str) -> bool {

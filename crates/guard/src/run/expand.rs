@@ -100,7 +100,7 @@ impl Run<'_> {
                     span: word.span,
                 });
             };
-            if let [Part::Text { text, quoted }] = word.parts.as_slice()
+            if let [Part::Text { text, quoted }] = &*word.parts
                 && (*quoted || !text.contains(['*', '?', '[', '{', '~']))
             {
                 push(text.clone());

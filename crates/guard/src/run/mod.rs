@@ -141,8 +141,11 @@ impl<'a> Run<'a> {
     }
 
     fn parse_and_walk(&mut self, command: &str) -> Stream {
-        let (list, failure) = Parser::new(command, self.depth / 2).script();
-        let output = self.list(&list);
+        let mut output = Stream::silent();
+        let failure = Parser::new(command, self.depth / 2).each(|list| {
+            let printed = self.list(list);
+            output.append(printed);
+        });
         if let Some(failure) = failure {
             let span = Span::new(failure.at.min(command.len()), command.len());
             let rule = if failure.limit {

@@ -136,7 +136,7 @@ impl Run<'_> {
     /// Control characters outside of quotes are in no honest command.
     fn deceptive_words(&mut self, words: &[Word]) {
         for word in words {
-            for part in &word.parts {
+            for part in word.parts.iter() {
                 let crate::syntax::Part::Text {
                     text,
                     quoted: false,

@@ -53,18 +53,36 @@ impl<'a> Parser<'a> {
     /// Parses the whole text. What precedes an error is returned too: bash runs it.
     pub(crate) fn script(mut self) -> (List, Option<Failure>) {
         let mut list = List::default();
-        match self.items(&mut list) {
-            Err(failure) => (list, Some(failure)),
-            Ok(()) if self.peek().is_some() => {
-                let failure = self.failure("a closing word or sign has no opening one");
-                (list, Some(failure))
+        let parsed = self.items(&mut list).and_then(|()| self.ended());
+        (list, parsed.err())
+    }
+
+    /// Parses the whole text and hands over each piece as soon as it is complete, so that no more
+    /// than a few commands are kept. What precedes an error is handed over too: bash runs it.
+    pub(crate) fn each(mut self, mut walk: impl FnMut(&List)) -> Option<Failure> {
+        let mut list = List::default();
+        let parsed = loop {
+            match self.next_item(&mut list) {
+                // The text of a here-document comes after the line.
+                Ok(true) if !self.pending.is_empty() => {}
+                Ok(true) => {
+                    walk(&list);
+                    list.items.clear();
+                }
+                Ok(false) => break self.ended(),
+                Err(failure) => break Err(failure),
             }
-            Ok(()) if !self.pending.is_empty() => {
-                let ended = self.here_documents();
-                (list, ended.err())
-            }
-            Ok(()) => (list, None),
+        };
+        walk(&list);
+        parsed.err()
+    }
+
+    /// Reads the last here-documents; anything else that is left is a failure.
+    fn ended(&mut self) -> Parsed<()> {
+        if self.peek().is_some() {
+            return Err(self.failure("a closing word or sign has no opening one"));
         }
+        self.here_documents()
     }
 
     /// Parses the whole text as the inside of double quotes or of a here-document.

@@ -159,16 +159,17 @@ impl Run<'_> {
     /// Notes that a path is deleted.
     pub(crate) fn deletes(&mut self, text: &str, recursive: bool, bulk: bool, span: Span) {
         let resolved = self.paths().resolve(text);
-        let path = resolved
-            .as_ref()
-            .map(|resolved| resolved.path.clone())
-            .unwrap_or_default();
-        let whole = resolved.is_some_and(|resolved| resolved.contents);
+        let whole = resolved.as_ref().is_some_and(|resolved| resolved.contents);
+        let path = resolved.map(|resolved| resolved.path).unwrap_or_default();
         if let Some(rule) = self.user_rules.path(&path).report() {
             self.report(rule, span, Target::None, text);
         }
         let paths = self.paths();
-        let loss = paths.loss(text);
+        let loss = if path.is_empty() {
+            Loss::Some(Target::Unknown)
+        } else {
+            paths.loss_at(&path)
+        };
         let rule = match loss {
             Loss::Root if recursive => "wipe-root",
             Loss::Home if recursive => "wipe-home",
@@ -184,7 +185,7 @@ impl Run<'_> {
             _ if whole || bulk => "bulk-delete",
             Loss::Some(_) => return,
         };
-        let target = paths.target_of(text);
+        let target = paths.target(&path);
         self.report(rule, span, target, text);
     }
 
