@@ -415,3 +415,68 @@ fn sudo_is_not_found_where_it_is_a_word_or_does_not_ask() {
         assert!(!runs_sudo(command), "{command}");
     }
 }
+
+#[test]
+fn the_largest_numbers_are_only_numbers() {
+    for number in [i64::MAX, i64::MIN, i64::MIN + 1] {
+        for command in [
+            format!("x=abc; echo ${{x:{number}:{number}}} ${{x:1:{number}}} ${{x: {number}}}"),
+            format!("a=(x y); echo ${{a[{number}]}} ${{a[@]:{number}:{number}}}; a[{number}]=z"),
+            format!("echo {{{number}..{number}}} {{1..{number}}} {{-2147483648..2147483647}}"),
+            format!("f() {{ echo ${{{}}}; }}; f a", number.unsigned_abs()),
+        ] {
+            assert_eq!(verdict(&command), Verdict::Allow, "{command}");
+        }
+    }
+}
+
+#[test]
+fn braces_hide_nothing_behind_many_words() {
+    let many = "x,".repeat(70);
+    let deep = format!("{}rm,-rf}},/}}{}", "{".repeat(15), ",x}".repeat(13));
+    assert_eq!(verdict("echo {1..9}{1..9}$(rm -rf /)"), Verdict::Block);
+    assert_eq!(
+        verdict("rm -rf x{1..9}{1..9}{/../../../../../../..,}"),
+        Verdict::Block
+    );
+    for command in [
+        format!("echo {{{many}$(reboot)}}"),
+        format!("{{rm,-rf,/,{many}x}}"),
+        format!("{{rm,-rf,/,{}}}", "x".repeat(20_000)),
+        deep,
+    ] {
+        assert_ne!(verdict(&command), Verdict::Allow, "{command}");
+    }
+    for command in [
+        "mkdir -p part{1..500}/{a..z}",
+        "touch {1..9}{1..9}.{txt,md}",
+        "echo {a,b}{1..99}",
+    ] {
+        assert_eq!(verdict(command), Verdict::Allow, "{command}");
+    }
+}
+
+#[test]
+fn what_is_left_of_a_long_loop_is_not_forgotten() {
+    let many = "ls ".repeat(9);
+    let lines = "ls\n".repeat(9);
+    let words = "x ".repeat(300);
+    for command in [
+        format!("for c in {many} reboot; do $c; done"),
+        format!("printf '{lines}reboot\\n' | while read -r c; do $c; done"),
+        format!("printf '{lines}reboot\\n' | xargs -I{{}} sh -c '{{}}'"),
+        format!("echo {words} /etc/shadow | xargs sh -c 'eval \"$*\"'"),
+        format!("a=({words} reboot); ${{a[300]}}"),
+        "a[300]=reboot; ${a[300]}".to_owned(),
+        format!("set -- {} reboot; ${{1201}}", "x ".repeat(1200)),
+    ] {
+        assert_ne!(verdict(&command), Verdict::Allow, "{command}");
+    }
+    for command in [
+        format!("for f in {words}; do wc -l \"$f\"; done"),
+        format!("a=({words}); echo \"${{a[@]}}\" \"${{#a[@]}}\""),
+        format!("git add {words}"),
+    ] {
+        assert_eq!(verdict(&command), Verdict::Allow, "{command}");
+    }
+}

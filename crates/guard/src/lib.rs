@@ -24,10 +24,20 @@
 //! assert_eq!(finding.category.name(), "fs-wipe-root");
 //! ```
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::string_slice,
+        clippy::indexing_slicing,
+        reason = "the text is hostile: no length and no boundary may be taken for granted"
+    )
+)]
+
 mod approval;
 mod context;
 mod finding;
 mod guard;
+mod names;
 mod paths;
 mod policy;
 mod rules;

@@ -1,8 +1,10 @@
 //! Paths: where they lead and what lies there.
 
+use std::sync::LazyLock;
+
 use crate::context::Context;
 use crate::finding::Target;
-use crate::text::{ONE, STAR, UNKNOWN, matches};
+use crate::text::{self, ONE, STAR, UNKNOWN, matches};
 
 /// Directories at the top whose loss breaks the system.
 const SYSTEM_TOP: &[&str] = &[
@@ -234,33 +236,39 @@ pub(crate) struct Resolved {
 impl Paths<'_> {
     /// Resolves a path; `None` when its beginning is not known.
     pub(crate) fn resolve(&self, text: &str) -> Option<Resolved> {
-        let mut parts: Vec<&str> = Vec::new();
-        if !text.starts_with('/') {
+        let relative = !text.starts_with('/');
+        let cwd = if relative {
             if text.starts_with(UNKNOWN) {
                 return None;
             }
-            parts.extend(self.cwd?.split('/').filter(|part| !part.is_empty()));
+            self.cwd?
+        } else {
+            ""
+        };
+        let mut path = String::with_capacity(cwd.len() + text.len() + 1);
+        for part in cwd.split('/').filter(|part| !part.is_empty()) {
+            path.push('/');
+            path.push_str(part);
         }
         for part in text.split('/') {
             match part {
                 "" | "." => {}
-                ".." => {
-                    parts.pop();
+                ".." => path.truncate(path.rfind('/').unwrap_or(0)),
+                other => {
+                    path.push('/');
+                    path.push_str(other);
                 }
-                other => parts.push(other),
             }
         }
-        let parts = through_proc(parts);
-        let named = parts
-            .iter()
-            .rposition(|part| !everything(part))
-            .map_or(0, |last| last + 1);
-        let contents = named < parts.len();
-        let mut path = String::with_capacity(text.len() + 1);
-        for part in &parts[..named] {
-            path.push('/');
-            path.push_str(part);
+        through_proc(&mut path);
+        let whole = path.len();
+        while let Some((before, last)) = path.rsplit_once('/') {
+            if !everything(last) {
+                break;
+            }
+            path.truncate(before.len());
         }
+        let contents = path.len() < whole;
         if path.is_empty() {
             path.push('/');
         }
@@ -276,10 +284,14 @@ impl Paths<'_> {
 
     /// Says what would be lost if `text` were deleted with everything below.
     pub(crate) fn loss(&self, text: &str) -> Loss {
-        let Some(resolved) = self.resolve(text) else {
-            return Loss::Some(Target::Unknown);
-        };
-        let path = resolved.path.as_str();
+        match self.resolve(text) {
+            Some(resolved) => self.loss_at(&resolved.path),
+            None => Loss::Some(Target::Unknown),
+        }
+    }
+
+    /// Says what would be lost with a resolved path.
+    pub(crate) fn loss_at(&self, path: &str) -> Loss {
         let path = path
             .strip_prefix("/private")
             .filter(|rest| rest.starts_with('/'))
@@ -287,13 +299,17 @@ impl Paths<'_> {
         if path == "/" {
             return Loss::Root;
         }
-        let parts: Vec<&str> = path.split('/').skip(1).collect();
+        let mut parts = path.split('/').skip(1);
+        let (top, second, third) = (parts.next(), parts.next(), parts.next());
+        let top = top.unwrap_or_default();
         let is = |names: &[&str], part: &str| names.iter().any(|name| matches_part(part, name));
-        match parts.as_slice() {
-            [top] if is(HOMES, top) || (*top == "root" && !self.is_home("/root/x")) => Loss::Home,
-            [top, _] if is(HOMES, top) && self.cwd != Some(path) => Loss::Home,
+        match (second, third) {
+            (None, _) if is(HOMES, top) || (top == "root" && !self.is_home("/root/x")) => {
+                Loss::Home
+            }
+            (Some(_), None) if is(HOMES, top) && self.cwd != Some(path) => Loss::Home,
             _ if !self.home.is_empty() && path == self.home => Loss::Home,
-            [top] if is(SYSTEM_TOP, top) => Loss::System,
+            (None, _) if is(SYSTEM_TOP, top) => Loss::System,
             _ => Loss::Some(self.target(path)),
         }
     }
@@ -352,13 +368,13 @@ impl Paths<'_> {
             .workspace
             .as_deref()
             .is_some_and(|dir| dir != "/" && below(path, dir));
-        !own && !workspace && (path == "/" || SYSTEM.iter().any(|top| below(path, top)))
+        !own && !workspace && (path == "/" || in_system(path))
     }
 
     /// Returns the part of a resolved path below a home directory.
     pub(crate) fn in_home<'p>(&self, path: &'p str) -> Option<&'p str> {
         if self.home.len() > 1 && below(path, self.home) {
-            return Some(path[self.home.len()..].trim_start_matches('/'));
+            return Some(text::from(path, self.home.len()).trim_start_matches('/'));
         }
         if let Some(rest) = path.strip_prefix("/root") {
             return (rest.is_empty() || rest.starts_with('/'))
@@ -372,8 +388,7 @@ impl Paths<'_> {
 
     /// Tells whether a resolved path holds settings that programs of the user trust.
     pub(crate) fn user_setting(&self, path: &str) -> bool {
-        self.in_home(path)
-            .is_some_and(|rest| any(USER_SETTINGS, rest))
+        self.in_home(path).is_some_and(|rest| SETTINGS.has(rest))
     }
 
     /// Tells whether a resolved path holds a secret.
@@ -384,10 +399,10 @@ impl Paths<'_> {
         {
             return false;
         }
-        any(SYSTEM_SECRETS, path)
+        SECRETS_OF_SYSTEM.has(path)
             || self
                 .in_home(path)
-                .is_some_and(|rest| any(USER_SECRETS, rest))
+                .is_some_and(|rest| SECRETS_OF_USERS.has(rest))
     }
 
     /// Tells whether a resolved path is a directory that holds secrets.
@@ -416,42 +431,111 @@ pub(crate) fn below(path: &str, directory: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// Tells whether a path is one of [`SYSTEM`] or lies below one.
+fn in_system(path: &str) -> bool {
+    let first = path.as_bytes().get(1);
+    let likely = first.is_some_and(|first| b"eubslrvpSL".contains(first));
+    likely && SYSTEM.iter().any(|top| below_part(path, top))
+}
+
 fn below_part(rest: &str, name: &str) -> bool {
     rest.strip_prefix(name)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Tells whether a path is, or may be, like one of the patterns.
-fn any(patterns: &[&str], path: &str) -> bool {
-    let certain = path.is_ascii();
-    patterns.iter().any(|pattern| {
-        let head = pattern.split('*').next().unwrap_or_default();
-        if certain {
-            return path.starts_with(head) && matches(pattern, path);
+/// Patterns for paths, prepared: nearly every path differs from all of them at its beginning.
+struct Table {
+    rows: Vec<Row>,
+    /// The first bytes of the patterns, as a set of ASCII.
+    firsts: u128,
+}
+
+struct Row {
+    pattern: &'static str,
+    /// The pattern up to its first star.
+    head: &'static str,
+    /// A path that is like the pattern.
+    example: String,
+}
+
+static SETTINGS: LazyLock<Table> = LazyLock::new(|| Table::new(USER_SETTINGS));
+static SECRETS_OF_USERS: LazyLock<Table> = LazyLock::new(|| Table::new(USER_SECRETS));
+static SECRETS_OF_SYSTEM: LazyLock<Table> = LazyLock::new(|| Table::new(SYSTEM_SECRETS));
+
+impl Table {
+    fn new(patterns: &[&'static str]) -> Self {
+        let rows = patterns.iter().map(|pattern| Row {
+            pattern,
+            head: pattern.split('*').next().unwrap_or_default(),
+            example: pattern.replace('*', "x"),
+        });
+        let firsts = patterns
+            .iter()
+            .filter_map(|pattern| pattern.bytes().next())
+            .fold(0, |set, first| set | bit(first));
+        Self {
+            rows: rows.collect(),
+            firsts,
         }
-        matches(pattern, path)
-            || (!path.starts_with(UNKNOWN) && matches(path, &pattern.replace('*', "x")))
-    })
+    }
+
+    /// Tells whether a path is, or may be, like one of the patterns.
+    fn has(&self, path: &str) -> bool {
+        let Some(first) = path.bytes().next() else {
+            return false;
+        };
+        if first.is_ascii() && self.firsts & (bit(first) | bit(b'*')) == 0 {
+            return false;
+        }
+        if path.is_ascii() {
+            return self
+                .rows
+                .iter()
+                .any(|row| path.starts_with(row.head) && matches(row.pattern, path));
+        }
+        let known = path.find([STAR, ONE, UNKNOWN]).unwrap_or(path.len());
+        let known = path.as_bytes().get(..known).unwrap_or_default();
+        let unknown = path.starts_with(UNKNOWN);
+        self.rows.iter().any(|row| {
+            // As far as both are known they must be the same.
+            known
+                .iter()
+                .zip(row.head.as_bytes())
+                .all(|(one, other)| one == other)
+                && (matches(row.pattern, path) || (!unknown && matches(path, &row.example)))
+        })
+    }
+}
+
+fn bit(byte: u8) -> u128 {
+    1_u128.checked_shl(u32::from(byte)).unwrap_or(0)
 }
 
 /// Tells whether one part of a path, perhaps a pattern, can name `name`.
 fn matches_part(part: &str, name: &str) -> bool {
-    part == name || (part.contains([STAR, ONE]) && !everything(part) && matches(part, name))
+    part == name || (text::globbed(part) && !everything(part) && matches(part, name))
 }
 
 /// Tells whether a part of a path is a pattern for all names, or for all hidden ones.
 pub(crate) fn everything(part: &str) -> bool {
-    part.contains(STAR)
+    !part.is_ascii()
+        && part.contains(STAR)
         && part
             .chars()
             .all(|character| matches!(character, STAR | ONE | '.'))
 }
 
 /// `/proc/self/root` is `/`.
-fn through_proc(parts: Vec<&str>) -> Vec<&str> {
-    match parts.as_slice() {
-        ["proc", _, "root", rest @ ..] => rest.to_vec(),
-        _ => parts,
+fn through_proc(path: &mut String) {
+    let below = path
+        .strip_prefix("/proc/")
+        .and_then(|rest| rest.split_once("/root"))
+        .filter(|(process, rest)| {
+            !process.contains('/') && (rest.is_empty() || rest.starts_with('/'))
+        })
+        .map(|(_, rest)| rest.to_owned());
+    if let Some(below) = below {
+        *path = below;
     }
 }
 

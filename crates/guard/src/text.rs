@@ -13,6 +13,23 @@ pub(crate) const ONE: char = '\u{1FFFF}';
 /// Texts are not followed beyond this length; a longer one counts as unknown.
 pub(crate) const MAX_TEXT: usize = 64 * 1024;
 
+/// Returns the text from a byte on, nothing where no character begins there.
+pub(crate) fn from(text: &str, at: usize) -> &str {
+    text.get(at..).unwrap_or_default()
+}
+
+/// Returns the text up to a byte, nothing where no character begins there.
+pub(crate) fn upto(text: &str, at: usize) -> &str {
+    text.get(..at).unwrap_or_default()
+}
+
+/// Splits off the first character.
+pub(crate) fn first(text: &str) -> Option<(char, &str)> {
+    let mut characters = text.chars();
+    let first = characters.next()?;
+    Some((first, characters.as_str()))
+}
+
 /// Tells whether some of the text is not known.
 pub(crate) fn uncertain(text: &str) -> bool {
     !text.is_ascii() && text.contains(UNKNOWN)
@@ -54,8 +71,8 @@ pub(crate) fn activate(text: &str, into: &mut String) {
         return;
     }
     let mut rest = text;
-    while let Some(character) = rest.chars().next() {
-        rest = &rest[character.len_utf8()..];
+    while let Some((character, after)) = first(rest) {
+        rest = after;
         match character {
             '*' => into.push(STAR),
             '?' => into.push(ONE),
@@ -79,12 +96,14 @@ pub(crate) fn activate(text: &str, into: &mut String) {
 fn bracket(text: &str) -> Option<(&str, &str)> {
     let window = text.char_indices().nth(64).map_or(text.len(), |(at, _)| at);
     let skip = usize::from(text.starts_with(['!', '^', ']']));
-    let skip = skip + usize::from(skip > 0 && text[skip..].starts_with(']'));
+    let skip = skip + usize::from(skip > 0 && from(text, skip).starts_with(']'));
     let end = text
         .get(skip..window)?
         .find([']', '/'])
         .map(|at| at + skip)?;
-    (text.as_bytes()[end] == b']' && end > 0).then(|| (&text[..end], &text[end + 1..]))
+    let inside = upto(text, end);
+    let after = from(text, end).strip_prefix(']')?;
+    (!inside.is_empty()).then_some((inside, after))
 }
 
 /// Tells whether a text with active patterns, or a plain pattern with `*`, could be `name`.
@@ -271,8 +290,10 @@ pub(crate) fn decode_hex(text: &str) -> String {
         .collect();
     lossy(
         digits
-            .chunks_exact(2)
-            .map(|pair| pair[0] * 16 + pair[1])
+            .as_chunks()
+            .0
+            .iter()
+            .map(|[high, low]| high * 16 + low)
             .collect(),
     )
 }
@@ -297,18 +318,18 @@ fn printf_once(
     output: &mut String,
 ) -> bool {
     let mut rest = format;
-    while let Some(at) = rest.find('%') {
-        let (text, ended) = unescape(&rest[..at], Escapes::Printf);
+    while let Some((before, after)) = rest.split_once('%') {
+        let (text, ended) = unescape(before, Escapes::Printf);
         output.push_str(&text);
         if ended {
             return true;
         }
-        rest = rest[at + 1..]
-            .trim_start_matches(|flag: char| flag.is_ascii_digit() || "-+ #.".contains(flag));
-        let Some(letter) = rest.chars().next() else {
+        rest =
+            after.trim_start_matches(|flag: char| flag.is_ascii_digit() || "-+ #.".contains(flag));
+        let Some((letter, after)) = first(rest) else {
             break;
         };
-        rest = &rest[letter.len_utf8()..];
+        rest = after;
         match letter {
             '%' => output.push('%'),
             'b' => output.push_str(&unescape(arguments.next().unwrap_or(&""), Escapes::Echo).0),
@@ -343,18 +364,19 @@ fn character_set(set: &str) -> Vec<char> {
     };
     let characters: Vec<char> = unescape(set, Escapes::Echo).0.chars().collect();
     let mut expanded = Vec::new();
-    let mut at = 0;
-    while at < characters.len() && expanded.len() < 512 {
-        match (characters.get(at + 1), characters.get(at + 2)) {
-            (Some('-'), Some(last)) if *last >= characters[at] && last.is_ascii() => {
-                expanded.extend(characters[at]..=*last);
-                at += 3;
+    let mut rest = characters.as_slice();
+    while expanded.len() < 512 {
+        rest = match rest {
+            [first, '-', last, after @ ..] if last >= first && last.is_ascii() => {
+                expanded.extend(*first..=*last);
+                after
             }
-            _ => {
-                expanded.push(characters[at]);
-                at += 1;
+            [first, after @ ..] => {
+                expanded.push(*first);
+                after
             }
-        }
+            [] => break,
+        };
     }
     expanded
 }

@@ -9,10 +9,10 @@ mod code;
 mod packages;
 mod system;
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::finding::{Category, Verdict};
+use crate::names::Names;
 
 /// One rule.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +58,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         .flatten()
 }
 
-static BY_ID: LazyLock<HashMap<&'static str, &'static Rule>> =
+static BY_ID: LazyLock<Names<&'static Rule>> =
     LazyLock::new(|| all().map(|rule| (rule.id, rule)).collect());
 
 /// Returns the rule with this id.

@@ -4,7 +4,7 @@ use super::simple::Argument;
 use super::state::Variable;
 use super::stream::Stream;
 use super::{Run, brace};
-use crate::finding::Span;
+use crate::finding::{Span, Target};
 use crate::syntax::{Parser, Part, Word};
 use crate::text::{self, MAX_TEXT, UNKNOWN};
 
@@ -14,6 +14,16 @@ pub(super) enum Expanded {
     One(String),
     /// One field each when quoted.
     Many(Vec<String>),
+}
+
+impl Expanded {
+    /// How much work it is to handle the value; an item of a list weighs more than its text.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Self::One(text) => text.len(),
+            Self::Many(items) => items.iter().map(|item| item.len() + 32).sum(),
+        }
+    }
 }
 
 /// Fields under construction.
@@ -47,10 +57,8 @@ impl Fields {
     }
 
     /// Splits at the separators; what is left may be a pattern.
-    fn split(&mut self, text: &str, separators: &str) {
-        let mut pieces = text
-            .split(|character: char| separators.contains(character))
-            .peekable();
+    fn split(&mut self, text: &str, separates: impl Fn(char) -> bool) {
+        let mut pieces = text.split(separates).peekable();
         while let Some(piece) = pieces.next() {
             if !piece.is_empty() {
                 text::activate(piece, self.current());
@@ -61,15 +69,15 @@ impl Fields {
         }
     }
 
-    fn unquoted(&mut self, value: Expanded, separators: &str) {
+    fn unquoted(&mut self, value: Expanded, separates: impl Fn(char) -> bool) {
         match value {
-            Expanded::One(text) => self.split(&text, separators),
+            Expanded::One(text) => self.split(&text, separates),
             Expanded::Many(items) => {
                 for (index, item) in items.iter().enumerate() {
                     if index > 0 {
                         self.cut();
                     }
-                    self.split(item, separators);
+                    self.split(item, &separates);
                 }
             }
         }
@@ -83,7 +91,7 @@ impl Run<'_> {
         for word in words {
             let cost = u32::try_from(word.span.end.saturating_sub(word.span.start) / 32)
                 .unwrap_or(u32::MAX);
-            if !self.step(1 + cost) {
+            if !self.step(cost.saturating_add(1)) {
                 break;
             }
             let mut push = |text: String| {
@@ -92,7 +100,7 @@ impl Run<'_> {
                     span: word.span,
                 });
             };
-            if let [Part::Text { text, quoted }] = word.parts.as_slice()
+            if let [Part::Text { text, quoted }] = &*word.parts
                 && (*quoted || !text.contains(['*', '?', '[', '{', '~']))
             {
                 push(text.clone());
@@ -100,8 +108,19 @@ impl Run<'_> {
             }
             match brace::expand(&word.parts) {
                 None => self.fields(&word.parts).into_iter().for_each(&mut push),
-                Some(words) => {
-                    for parts in words {
+                Some(expanded) => {
+                    if expanded.incomplete {
+                        self.report(
+                            "too-intricate",
+                            word.span,
+                            Target::None,
+                            "its braces stand for too many words",
+                        );
+                    }
+                    for parts in expanded.words {
+                        if !self.step(1) {
+                            break;
+                        }
                         self.fields(&parts).into_iter().for_each(&mut push);
                     }
                 }
@@ -154,11 +173,19 @@ impl Run<'_> {
     }
 
     fn place(&mut self, fields: &mut Fields, value: Expanded, quoted: bool) {
+        if !self.handle(value.weight()) {
+            fields.current().push(UNKNOWN);
+            return;
+        }
         if quoted {
             fields.quoted(value);
         } else {
-            let separators = self.state.scalar("IFS").unwrap_or(" \t\n").to_owned();
-            fields.unquoted(value, &separators);
+            match self.state.scalar("IFS") {
+                None | Some(" \t\n") => {
+                    fields.unquoted(value, |sign| matches!(sign, ' ' | '\t' | '\n'));
+                }
+                Some(separators) => fields.unquoted(value, |sign| separators.contains(sign)),
+            }
         }
     }
 
@@ -186,7 +213,11 @@ impl Run<'_> {
                 }
                 Part::Arithmetic { parts } => whole.push_str(&self.arithmetic(parts)),
             }
-            if whole.len() > MAX_TEXT {
+            let handled = match part {
+                Part::Text { .. } => true,
+                _ => self.handle(whole.len()),
+            };
+            if !handled || whole.len() > MAX_TEXT {
                 return UNKNOWN.to_string();
             }
         }

@@ -23,7 +23,6 @@ use crate::text;
 
 pub(crate) use redirect::network_path;
 pub(crate) use simple::{Argument, Call};
-pub(crate) use state::Variable;
 pub(crate) use stream::{Origin, Stream};
 
 /// How deep scripts in scripts, functions and wrappers are followed.
@@ -31,6 +30,9 @@ const MAX_DEPTH: u32 = 40;
 
 /// Steps of one run. The largest harmless commands seen need some thousand.
 const FUEL: u32 = 60_000;
+
+/// How many bytes of text may be handled for one step.
+const BYTES_PER_STEP: usize = 64;
 
 /// How many different keys a finding lists.
 const MAX_KEYS: usize = 8;
@@ -168,8 +170,11 @@ impl<'a> Run<'a> {
     }
 
     fn parse_and_walk(&mut self, command: &str) -> Stream {
-        let (list, failure) = Parser::new(command, self.depth / 2).script();
-        let output = self.list(&list);
+        let mut output = Stream::silent();
+        let failure = Parser::new(command, self.depth / 2).each(|list| {
+            let printed = self.list(list);
+            output.append(printed);
+        });
         if let Some(failure) = failure {
             let span = Span::new(failure.at.min(command.len()), command.len());
             let rule = if failure.limit {
@@ -261,6 +266,19 @@ impl<'a> Run<'a> {
             );
         }
         false
+    }
+
+    /// Changes the directory for what comes next.
+    pub(crate) fn enter(&mut self, directory: Option<String>) {
+        // Every relative path is built on it.
+        self.handle(directory.as_ref().map_or(0, String::len));
+        self.state.enter(directory);
+    }
+
+    /// Uses fuel for text that is copied or looked through.
+    pub(crate) fn handle(&mut self, bytes: usize) -> bool {
+        let cost = u32::try_from(bytes / BYTES_PER_STEP).unwrap_or(u32::MAX);
+        cost == 0 || self.step(cost)
     }
 
     /// Returns how paths are read by the current command.

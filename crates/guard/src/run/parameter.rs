@@ -4,7 +4,7 @@ use super::Run;
 use super::expand::Expanded;
 use super::state::Variable;
 use crate::syntax::{Fetch, Operation, Parameter, Part};
-use crate::text::{MAX_TEXT, UNKNOWN, matches, uncertain};
+use crate::text::{MAX_TEXT, UNKNOWN, first, from, matches, uncertain, upto};
 
 impl Run<'_> {
     pub(super) fn parameter(&mut self, parameter: &Parameter, quoted: bool) -> Expanded {
@@ -72,7 +72,7 @@ impl Run<'_> {
             (Some(Variable::Array(items)), Some(index)) => {
                 let index: i64 = index.trim().parse().ok()?;
                 let at = if index < 0 {
-                    index + i64::try_from(items.len()).ok()?
+                    index.saturating_add(i64::try_from(items.len()).ok()?)
                 } else {
                     index
                 };
@@ -214,13 +214,13 @@ fn trim_start(text: &str, pattern: &str, longest: bool) -> Option<String> {
         return None;
     }
     let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-    let mut found = ends.filter(|end| matches(pattern, &text[..*end]));
+    let mut found = ends.filter(|end| matches(pattern, upto(text, *end)));
     let end = if longest {
         found.next_back_of()
     } else {
         found.next()
     };
-    Some(text[end.unwrap_or(0)..].to_owned())
+    Some(from(text, end.unwrap_or(0)).to_owned())
 }
 
 fn trim_end(text: &str, pattern: &str, longest: bool) -> Option<String> {
@@ -228,13 +228,13 @@ fn trim_end(text: &str, pattern: &str, longest: bool) -> Option<String> {
         return None;
     }
     let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-    let mut found = starts.filter(|start| matches(pattern, &text[*start..]));
+    let mut found = starts.filter(|start| matches(pattern, from(text, *start)));
     let start = if longest {
         found.next()
     } else {
         found.next_back_of()
     };
-    Some(text[..start.unwrap_or(text.len())].to_owned())
+    Some(upto(text, start.unwrap_or(text.len())).to_owned())
 }
 
 /// The last item of an iterator that only goes forward.
@@ -266,19 +266,19 @@ fn replace(text: &str, pattern: &str, with: &str, all: bool) -> Option<String> {
     }
     let mut output = String::new();
     let mut rest = text;
-    while let Some(character) = rest.chars().next() {
+    while let Some((character, after)) = first(rest) {
         let mut ends = rest
             .char_indices()
             .map(|(at, character)| at + character.len_utf8());
-        if let Some(end) = ends.rfind(|end| matches(pattern, &rest[..*end])) {
+        if let Some(end) = ends.rfind(|end| matches(pattern, upto(rest, *end))) {
             output.push_str(with);
-            rest = &rest[end..];
+            rest = from(rest, end);
             if !all {
                 break;
             }
         } else {
             output.push(character);
-            rest = &rest[character.len_utf8()..];
+            rest = after;
         }
         if output.len() > MAX_TEXT {
             return None;
@@ -300,11 +300,16 @@ fn slice(value: Option<Expanded>, name: &str, from: &str, length: Option<&str>) 
     };
     let range = |count: usize| {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let start = if from < 0 { count + from } else { from }.clamp(0, count);
+        let start = if from < 0 {
+            count.saturating_add(from)
+        } else {
+            from
+        }
+        .clamp(0, count);
         let end = match length {
             None => count,
-            Some(length) if length < 0 => count + length,
-            Some(length) => start + length,
+            Some(length) if length < 0 => count.saturating_add(length),
+            Some(length) => start.saturating_add(length),
         };
         let end = end.clamp(start, count);
         (

@@ -1,7 +1,7 @@
 //! Simple commands: what is run, and with what.
 
 use super::Run;
-use super::state::Variable;
+use super::state::{MAX_ITEMS, Variable};
 use super::stream::{Origin, Stream};
 use crate::finding::{Span, Target};
 use crate::syntax::{Assign, Command, Value, Word};
@@ -33,6 +33,11 @@ impl<'a> Call<'a> {
     /// Returns the texts of the arguments.
     pub(crate) fn texts(&self) -> impl DoubleEndedIterator<Item = &'a str> + use<'a> {
         self.arguments.iter().map(|argument| argument.text.as_str())
+    }
+
+    /// Returns the arguments from `index` on.
+    pub(crate) fn from(&self, index: usize) -> &'a [Argument] {
+        self.arguments.get(index..).unwrap_or_default()
     }
 
     /// Returns the span of the argument at `index`, or of the command.
@@ -88,6 +93,7 @@ impl Run<'_> {
             self.set(assign);
         }
         let stdin = redirected.stdin.clone().or_else(|| self.stdin.clone());
+        self.handle(stdin.as_ref().map_or(0, Stream::weight));
         if redirected.network {
             let span = Span::new(command.span.start, command.span.end);
             let rule = if stdin
@@ -130,7 +136,7 @@ impl Run<'_> {
     /// Control characters outside of quotes are in no honest command.
     fn deceptive_words(&mut self, words: &[Word]) {
         for word in words {
-            for part in &word.parts {
+            for part in word.parts.iter() {
                 let crate::syntax::Part::Text {
                     text,
                     quoted: false,
@@ -164,7 +170,7 @@ impl Run<'_> {
                     };
                     text = before + &text;
                 }
-                if text.len() > text::MAX_TEXT {
+                if !self.handle(text.len()) || text.len() > text::MAX_TEXT {
                     text = UNKNOWN.to_string();
                 }
                 self.assign(&assign.name, text);
@@ -190,8 +196,8 @@ impl Run<'_> {
                     _ => Vec::new(),
                 };
                 all.extend(items);
-                all.truncate(256);
-                self.state.set(&assign.name, Variable::Array(all));
+                self.handle(all.len() * 32);
+                self.state.set_array(&assign.name, all);
             }
         }
     }
@@ -207,16 +213,19 @@ impl Run<'_> {
             Some(Variable::Scalar(first)) => vec![first.clone()],
             None => Vec::new(),
         };
+        self.handle(items.len() * 32);
         match index.trim().parse::<usize>() {
-            Ok(at) if at < 256 => {
-                while items.len() <= at {
-                    items.push(String::new());
+            Ok(at) => {
+                if items.len() <= at {
+                    items.resize(at.min(MAX_ITEMS) + 1, String::new());
                 }
-                items[at] = text;
+                if let Some(item) = items.get_mut(at) {
+                    *item = text;
+                }
             }
-            _ => items.push(text),
+            Err(_) => items.push(text),
         }
-        self.state.set(&assign.name, Variable::Array(items));
+        self.state.set_array(&assign.name, items);
     }
 
     /// Judges a command given as arguments, the first being the command word.
@@ -224,6 +233,10 @@ impl Run<'_> {
         let Some((first, arguments)) = words.split_first() else {
             return Stream::silent();
         };
+        // Wrappers in wrappers look at the same words again and again.
+        if !self.handle(words.len() * 32) {
+            return Stream::unknown();
+        }
         self.deceptive_call(first, arguments);
         let user = self.user_rules.command(words);
         if let Some(rule) = user.report() {
@@ -275,15 +288,19 @@ impl Run<'_> {
             "unknown-command"
         };
         self.report(rule, first.span, Target::None, &first.text);
-        let known = call.word.replace(UNKNOWN, "");
-        let mut words = vec![Argument {
-            text: known,
-            span: first.span,
-        }];
-        words.extend_from_slice(call.arguments);
-        if words[0].text.trim_matches('/').is_empty() {
-            words.remove(0);
+        let nothing = |text: &str| text.chars().all(|sign| matches!(sign, '/' | UNKNOWN));
+        if nothing(call.word) {
+            let known = call.arguments.iter().position(|word| !nothing(&word.text));
+            let known = known.unwrap_or(call.arguments.len());
+            self.run_words(call.from(known), call.span, call.bulk);
+            return Stream::unknown();
         }
+        let mut words = Vec::with_capacity(call.arguments.len() + 1);
+        words.push(Argument {
+            text: call.word.replace(UNKNOWN, ""),
+            span: first.span,
+        });
+        words.extend_from_slice(call.arguments);
         self.run_words(&words, call.span, call.bulk);
         Stream::unknown()
     }

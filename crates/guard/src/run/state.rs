@@ -5,6 +5,16 @@ use std::rc::Rc;
 
 use super::stream::Stream;
 use crate::syntax::Command;
+use crate::text::UNKNOWN;
+
+/// Longer lists of positional parameters are not known.
+const MAX_PARAMETERS: usize = 1024;
+
+/// Longer arrays are not known.
+pub(crate) const MAX_ITEMS: usize = 256;
+
+/// Longer paths are none: the system refuses them.
+const MAX_PATH: usize = 4096;
 
 /// The value of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,12 +57,34 @@ impl State {
         state
     }
 
+    /// Sets the positional parameters.
+    pub(crate) fn set_parameters(&mut self, parameters: Vec<String>) {
+        self.positional = (parameters.len() <= MAX_PARAMETERS).then(|| Rc::new(parameters));
+    }
+
+    /// Changes the directory.
+    pub(crate) fn enter(&mut self, directory: Option<String>) {
+        self.cwd = directory
+            .filter(|path| path.len() <= MAX_PATH)
+            .map(Rc::from);
+    }
+
     pub(crate) fn variable(&self, name: &str) -> Option<&Variable> {
         self.variables.get(name)
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Variable) {
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+    }
+
+    /// Sets an array; one that is too long is not known.
+    pub(crate) fn set_array(&mut self, name: &str, items: Vec<String>) {
+        let value = if items.len() > MAX_ITEMS {
+            Variable::Scalar(UNKNOWN.to_string())
+        } else {
+            Variable::Array(items)
+        };
+        self.set(name, value);
     }
 
     pub(crate) fn unset(&mut self, name: &str) {

@@ -60,6 +60,11 @@ impl Stream {
         Self::known("")
     }
 
+    /// Returns how many bytes a copy copies.
+    pub(crate) fn weight(&self) -> usize {
+        self.text.as_deref().map_or(0, str::len)
+    }
+
     /// Adds what the next command prints.
     pub(crate) fn append(&mut self, next: Self) {
         self.origin = self.origin.with(next.origin);

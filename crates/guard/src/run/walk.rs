@@ -119,7 +119,11 @@ impl Run<'_> {
     /// Walks a loop while its input is known and being read, at least once.
     fn repeat(&mut self, condition: &List, body: &List) -> Stream {
         let mut output = Stream::silent();
-        for _ in 0..MAX_ROUNDS {
+        for round in 0..=MAX_ROUNDS {
+            if round == MAX_ROUNDS {
+                // One more round stands for all that are left.
+                self.stdin = self.stdin.take().map(|stream| Stream::from(stream.origin));
+            }
             let before = self.remaining_input();
             self.list(condition);
             let printed = self.list(body);
@@ -155,7 +159,9 @@ impl Run<'_> {
         } else {
             items
         };
-        for item in items.into_iter().take(MAX_ROUNDS) {
+        // One more round stands for all that are left.
+        let left = (items.len() > MAX_ROUNDS).then(|| crate::text::UNKNOWN.to_string());
+        for item in items.into_iter().take(MAX_ROUNDS).chain(left) {
             self.assign(name, item);
             let printed = self.list(body);
             output.append(printed);
@@ -201,7 +207,8 @@ impl Run<'_> {
             }
             return Stream::unknown();
         }
-        let positional = self.state.positional.replace(Rc::new(arguments));
+        let positional = self.state.positional.take();
+        self.state.set_parameters(arguments);
         let aside = std::mem::take(&mut self.aside);
         self.calls.push(name.to_owned());
         let body = Rc::clone(body);

@@ -13,34 +13,61 @@ use super::word::Stop;
 /// Words that end a list where a command could begin.
 const CLOSING: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
-/// All words with a meaning of their own where a command can begin.
-const RESERVED: &[&str] = &[
-    "if", "then", "fi", "for", "do", "done", "{", "}", "[[", "case", "esac", "in", "else", "elif",
-    "while", "until", "function", "!", "time", "select", "coproc",
-];
+/// Returns the word if it has a meaning of its own where a command can begin.
+fn reserved(word: &[u8]) -> Option<&'static str> {
+    Some(match word {
+        b"if" => "if",
+        b"then" => "then",
+        b"fi" => "fi",
+        b"for" => "for",
+        b"do" => "do",
+        b"done" => "done",
+        b"{" => "{",
+        b"}" => "}",
+        b"[[" => "[[",
+        b"case" => "case",
+        b"esac" => "esac",
+        b"in" => "in",
+        b"else" => "else",
+        b"elif" => "elif",
+        b"while" => "while",
+        b"until" => "until",
+        b"function" => "function",
+        b"!" => "!",
+        b"time" => "time",
+        b"select" => "select",
+        b"coproc" => "coproc",
+        _ => return None,
+    })
+}
 
 impl Parser<'_> {
     /// Parses items up to the end, a closing word, `)` or `;;`.
     pub(super) fn items(&mut self, list: &mut List) -> Parsed<()> {
-        loop {
-            self.skip_lines()?;
-            if self.at_list_end() {
-                return Ok(());
-            }
-            list.items.push(self.item()?);
-            match self.peek() {
-                Some(b'\n') => {}
-                Some(b';') if !matches!(self.peek_second(), Some(b';' | b'&')) => self.bump()?,
-                Some(b'&') => self.bump()?,
-                _ => {
-                    self.skip_blanks()?;
-                    if self.at_list_end() {
-                        return Ok(());
-                    }
-                    return Err(self.failure("two commands are not separated"));
+        while self.next_item(list)? {}
+        Ok(())
+    }
+
+    /// Parses one item, if there is one; tells whether another may follow.
+    pub(super) fn next_item(&mut self, list: &mut List) -> Parsed<bool> {
+        self.skip_lines()?;
+        if self.at_list_end() {
+            return Ok(false);
+        }
+        list.items.push(self.item()?);
+        match self.peek() {
+            Some(b'\n') => {}
+            Some(b';') if !matches!(self.peek_second(), Some(b';' | b'&')) => self.bump()?,
+            Some(b'&') => self.bump()?,
+            _ => {
+                self.skip_blanks()?;
+                if self.at_list_end() {
+                    return Ok(false);
                 }
+                return Err(self.failure("two commands are not separated"));
             }
         }
+        Ok(true)
     }
 
     fn at_list_end(&mut self) -> bool {
@@ -55,8 +82,24 @@ impl Parser<'_> {
 
     /// Returns the reserved word at the cursor without stepping over it.
     fn reserved_word(&mut self) -> Option<&'static str> {
+        // Most words begin with none of their letters.
         if !self.peek().is_some_and(|byte| {
-            byte.is_ascii_lowercase() || matches!(byte, b'{' | b'}' | b'!' | b'[')
+            matches!(
+                byte,
+                b'c' | b'd'
+                    | b'e'
+                    | b'f'
+                    | b'i'
+                    | b's'
+                    | b't'
+                    | b'u'
+                    | b'w'
+                    | b'{'
+                    | b'}'
+                    | b'!'
+                    | b'['
+                    | b'\\'
+            )
         }) {
             return None;
         }
@@ -64,18 +107,15 @@ impl Parser<'_> {
         let mut word = [0_u8; 9];
         let mut length = 0;
         while let Some(byte) = self.peek().filter(|byte| !ends_word(*byte)) {
-            if length == word.len() {
+            let Some(place) = word.get_mut(length) else {
                 break;
-            }
-            word[length] = byte;
+            };
+            *place = byte;
             length += 1;
             self.at += 1;
         }
         self.at = start;
-        RESERVED
-            .iter()
-            .copied()
-            .find(|known| known.as_bytes() == &word[..length])
+        reserved(word.get(..length)?)
     }
 
     /// Steps over a reserved word that must come here.
@@ -543,8 +583,7 @@ impl Parser<'_> {
         if !self.peek().is_some_and(begins_name) {
             return false;
         }
-        let rest = &self.text.as_bytes()[self.at..self.end];
-        let after = rest.iter().find(|byte| !continues_name(**byte));
+        let after = self.rest().iter().find(|byte| !continues_name(**byte));
         after.is_some_and(|byte| *byte == b'\\' || sign(*byte))
     }
 
@@ -739,7 +778,7 @@ impl Parser<'_> {
 
 /// Returns the text of a word that is one piece of unquoted text.
 pub(super) fn plain_text(word: &Word) -> Option<&str> {
-    match word.parts.as_slice() {
+    match &*word.parts {
         [
             Part::Text {
                 text,
@@ -753,7 +792,7 @@ pub(super) fn plain_text(word: &Word) -> Option<&str> {
 /// Returns the end line of a here-document: the word with its quotes removed, nothing expanded.
 fn delimiter(word: &Word) -> Option<String> {
     let mut delimiter = String::new();
-    for part in &word.parts {
+    for part in word.parts.iter() {
         match part {
             Part::Text { text, .. } => delimiter.push_str(text),
             _ => return None,

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use super::reader::{Parsed, Parser};
-use super::tree::{Part, Word};
+use super::tree::{Part, Parts, Word};
 use super::word::Stop;
 
 /// A here-document whose text has not been reached.
@@ -79,26 +79,25 @@ impl Parser<'_> {
 
     fn body(&mut self, pending: &Pending, start: usize, end: usize) -> Parsed<Word> {
         let raw = self.text.get(start..end).unwrap_or_default();
-        let mut word = Word {
-            parts: Vec::new(),
-            span: crate::finding::Span::new(start, end),
-        };
-        if pending.quoted || !raw.contains(['$', '`', '\\']) {
-            word.parts.push(Part::Text {
+        let mut parts = if pending.quoted || !raw.contains(['$', '`', '\\']) {
+            vec![Part::Text {
                 text: raw.to_owned(),
                 quoted: true,
-            });
+            }]
         } else {
             let outer = (self.end, std::mem::take(&mut self.pending));
             (self.at, self.end) = (start, end);
             let parts = self.parts(Stop::End, true);
             (self.end, self.pending) = outer;
-            word.parts = parts?;
-        }
+            parts?
+        };
         if pending.strip_tabs {
-            strip_tabs(&mut word.parts);
+            strip_tabs(&mut parts);
         }
-        Ok(word)
+        Ok(Word {
+            parts: Parts::Many(parts),
+            span: crate::finding::Span::new(start, end),
+        })
     }
 }
 

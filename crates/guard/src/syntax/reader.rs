@@ -53,18 +53,36 @@ impl<'a> Parser<'a> {
     /// Parses the whole text. What precedes an error is returned too: bash runs it.
     pub(crate) fn script(mut self) -> (List, Option<Failure>) {
         let mut list = List::default();
-        match self.items(&mut list) {
-            Err(failure) => (list, Some(failure)),
-            Ok(()) if self.peek().is_some() => {
-                let failure = self.failure("a closing word or sign has no opening one");
-                (list, Some(failure))
+        let parsed = self.items(&mut list).and_then(|()| self.ended());
+        (list, parsed.err())
+    }
+
+    /// Parses the whole text and hands over each piece as soon as it is complete, so that no more
+    /// than a few commands are kept. What precedes an error is handed over too: bash runs it.
+    pub(crate) fn each(mut self, mut walk: impl FnMut(&List)) -> Option<Failure> {
+        let mut list = List::default();
+        let parsed = loop {
+            match self.next_item(&mut list) {
+                // The text of a here-document comes after the line.
+                Ok(true) if !self.pending.is_empty() => {}
+                Ok(true) => {
+                    walk(&list);
+                    list.items.clear();
+                }
+                Ok(false) => break self.ended(),
+                Err(failure) => break Err(failure),
             }
-            Ok(()) if !self.pending.is_empty() => {
-                let ended = self.here_documents();
-                (list, ended.err())
-            }
-            Ok(()) => (list, None),
+        };
+        walk(&list);
+        parsed.err()
+    }
+
+    /// Reads the last here-documents; anything else that is left is a failure.
+    fn ended(&mut self) -> Parsed<()> {
+        if self.peek().is_some() {
+            return Err(self.failure("a closing word or sign has no opening one"));
         }
+        self.here_documents()
     }
 
     /// Parses the whole text as the inside of double quotes or of a here-document.
@@ -74,28 +92,42 @@ impl<'a> Parser<'a> {
 
     /// Returns the byte at the cursor; a backslash before a line break is not there for bash.
     pub(super) fn peek(&mut self) -> Option<u8> {
-        let bytes = self.text.as_bytes();
-        while self.at + 1 < self.end && bytes[self.at] == b'\\' && bytes[self.at + 1] == b'\n' {
-            self.at += 2;
+        loop {
+            match self.raw(0) {
+                Some(b'\\') if self.raw(1) == Some(b'\n') => self.at += 2,
+                found => return found,
+            }
         }
-        self.raw(0)
     }
 
     /// Returns the byte after the one at the cursor.
     pub(super) fn peek_second(&mut self) -> Option<u8> {
         self.peek()?;
-        let bytes = self.text.as_bytes();
-        let mut next = self.at + 1;
-        while next + 1 < self.end && bytes[next] == b'\\' && bytes[next + 1] == b'\n' {
-            next += 2;
+        let mut ahead = 1;
+        loop {
+            match self.raw(ahead) {
+                Some(b'\\') if self.raw(ahead + 1) == Some(b'\n') => ahead += 2,
+                found => return found,
+            }
         }
-        (next < self.end).then(|| bytes[next])
     }
 
     /// Returns the byte `ahead` of the cursor as it is written.
     pub(super) fn raw(&self, ahead: usize) -> Option<u8> {
         let at = self.at + ahead;
-        (at < self.end).then(|| self.text.as_bytes()[at])
+        self.text
+            .as_bytes()
+            .get(at)
+            .copied()
+            .filter(|_| at < self.end)
+    }
+
+    /// Returns the bytes from the cursor on.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.text
+            .as_bytes()
+            .get(self.at..self.end)
+            .unwrap_or_default()
     }
 
     /// Steps over the byte at the cursor.
@@ -135,7 +167,7 @@ impl<'a> Parser<'a> {
 
     /// Copies everything up to the first byte that `ends` into `text` and steps over it.
     pub(super) fn run_of(&mut self, text: &mut String, ends: impl Fn(u8) -> bool) -> Parsed<()> {
-        let rest = &self.text.as_bytes()[self.at..self.end];
+        let rest = self.rest();
         let length = rest
             .iter()
             .position(|byte| ends(*byte))

@@ -1,6 +1,7 @@
 //! The tree of a script.
 
 use std::cell::OnceCell;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use crate::finding::Span;
@@ -123,8 +124,32 @@ pub(crate) enum RedirectKind {
 /// One word: what becomes no, one or more arguments.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Word {
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Parts,
     pub(crate) span: Span,
+}
+
+/// The parts of a word. Most words have one, which needs no list.
+#[derive(Debug, Clone)]
+pub(crate) enum Parts {
+    One(Part),
+    Many(Vec<Part>),
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
+}
+
+impl Deref for Parts {
+    type Target = [Part];
+
+    fn deref(&self) -> &[Part] {
+        match self {
+            Self::One(part) => std::slice::from_ref(part),
+            Self::Many(parts) => parts,
+        }
+    }
 }
 
 /// A piece of a word.

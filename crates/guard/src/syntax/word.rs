@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::reader::{Parsed, Parser, begins_name, continues_name, ends_word};
-use super::tree::{Direction, Fetch, List, Operation, Parameter, Part, Word};
+use super::tree::{Direction, Fetch, List, Operation, Parameter, Part, Parts, Word};
 
 /// Where a run of parts ends. Only `Blank` stops at the signs of the grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,12 +93,13 @@ impl Parser<'_> {
         }
         let parts = self.parts(stop, false)?;
         let span = self.span_from(start);
+        let parts = Parts::Many(parts);
         Ok((self.at > start).then_some(Word { parts, span }))
     }
 
     /// Reads a word that means nothing but itself: most are such.
     fn plain_word(&mut self) -> Parsed<Option<Word>> {
-        let rest = &self.text.as_bytes()[self.at..self.end];
+        let rest = self.rest();
         let length = rest
             .iter()
             .position(|byte| !plain_byte(*byte))
@@ -114,10 +115,10 @@ impl Parser<'_> {
         self.at += length;
         let text = self.text.get(start..self.at).unwrap_or_default().to_owned();
         Ok(Some(Word {
-            parts: vec![Part::Text {
+            parts: Parts::One(Part::Text {
                 text,
                 quoted: false,
-            }],
+            }),
             span: self.span_from(start),
         }))
     }

@@ -5,6 +5,7 @@ use super::shell::Kind;
 use super::{Handler, Table};
 use crate::finding::Target;
 use crate::run::{Call, Run, Stream};
+use crate::text::{first, from, upto};
 
 pub(super) const TABLE: Table = &[(
     &["awk", "gawk", "mawk", "nawk", "original-awk", "goawk"],
@@ -114,8 +115,7 @@ fn judge(run: &mut Run<'_>, call: &Call<'_>, program: &str) {
 fn tokens(program: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = program;
-    while let Some(character) = rest.chars().next() {
-        let after = &rest[character.len_utf8()..];
+    while let Some((character, after)) = first(rest) {
         rest = match character {
             '"' => {
                 let (text, after) = string(after);
@@ -124,14 +124,14 @@ fn tokens(program: &str) -> Vec<Token> {
                 ));
                 after
             }
-            '#' => &rest[rest.find('\n').unwrap_or(rest.len())..],
+            '#' => from(rest, rest.find('\n').unwrap_or(rest.len())),
             '/' if begins_regex(tokens.last()) => {
                 tokens.push(Token::Other);
                 after_regex(after)
             }
             '|' if after.starts_with('|') => {
                 tokens.push(Token::Sign('|'));
-                &after[1..]
+                from(after, 1)
             }
             '|' => {
                 tokens.push(Token::Pipe);
@@ -150,8 +150,8 @@ fn tokens(program: &str) -> Vec<Token> {
                 let end = rest
                     .find(|next: char| !next.is_alphanumeric() && next != '_')
                     .unwrap_or(rest.len());
-                tokens.push(Token::Name(rest[..end].to_owned()));
-                &rest[end..]
+                tokens.push(Token::Name(upto(rest, end).to_owned()));
+                from(rest, end)
             }
             _ if character.is_whitespace() => after,
             _ => {
@@ -184,7 +184,7 @@ fn string(text: &str) -> (String, &str) {
         match character {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            '"' => return (text[..at].to_owned(), &text[at + 1..]),
+            '"' => return (upto(text, at).to_owned(), from(text, at + 1)),
             _ => {}
         }
     }
@@ -197,8 +197,8 @@ fn after_regex(text: &str) -> &str {
         match character {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            '/' => return &text[at + 1..],
-            '\n' => return &text[at..],
+            '/' => return from(text, at + 1),
+            '\n' => return from(text, at),
             _ => {}
         }
     }

@@ -1,11 +1,9 @@
 //! Builtins of the shell that change what later words mean.
 
-use std::rc::Rc;
-
 use super::options::{Grammar, Options};
 use super::{Handler, Table};
 use crate::finding::{Span, Target};
-use crate::run::{Call, Origin, Run, Stream, Variable};
+use crate::run::{Call, Origin, Run, Stream};
 use crate::text::{STAR, UNKNOWN, uncertain};
 
 pub(super) const TABLE: Table = &[
@@ -61,9 +59,9 @@ fn cd(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             path.push('/');
             path.push(STAR);
         }
-        Rc::from(path)
+        path
     });
-    run.state.cwd = resolved;
+    run.enter(resolved);
     Stream::silent()
 }
 
@@ -153,7 +151,7 @@ fn set(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         }
     }
     if let Some(parameters) = parameters {
-        run.state.positional = Some(Rc::new(parameters));
+        run.state.set_parameters(parameters);
     }
     Stream::silent()
 }
@@ -164,11 +162,12 @@ fn shift(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         .next()
         .map_or(Some(1), |text| text.parse().ok())
         .unwrap_or(1);
-    run.state.positional = run
-        .state
-        .positional
-        .take()
-        .map(|items| Rc::new(items.iter().skip(count).cloned().collect()));
+    if let Some(items) = run.state.positional.take()
+        && run.handle(items.len() * 32)
+    {
+        run.state
+            .set_parameters(items.iter().skip(count).cloned().collect());
+    }
     Stream::silent()
 }
 
@@ -199,7 +198,7 @@ fn read(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             || vec![UNKNOWN.to_string()],
             |line| words(line, &separators),
         );
-        run.state.set(array, Variable::Array(items));
+        run.state.set_array(array, items);
         return Stream::silent();
     }
     let names: Vec<&str> = options.texts().collect();
@@ -245,10 +244,10 @@ fn mapfile(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     }
     let name = options.texts().next().unwrap_or("MAPFILE").to_owned();
     let items = match run.stdin.as_ref().and_then(|stream| stream.text.as_deref()) {
-        Some(text) => text.lines().take(256).map(str::to_owned).collect(),
+        Some(text) => text.lines().map(str::to_owned).collect(),
         None => vec![UNKNOWN.to_string()],
     };
-    run.state.set(&name, Variable::Array(items));
+    run.state.set_array(&name, items);
     Stream::silent()
 }
 
@@ -277,8 +276,8 @@ fn let_builtin(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 fn test(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let texts: Vec<&str> = call.texts().collect();
     for pair in texts.windows(2) {
-        if pair[0] == "-v" {
-            run.expanded_again_in_brackets(pair[1]);
+        if let ["-v", name] = pair {
+            run.expanded_again_in_brackets(name);
         }
     }
     Stream::silent()

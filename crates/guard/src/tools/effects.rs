@@ -137,7 +137,6 @@ impl Run<'_> {
             self.report(rule, span, Target::None, text);
         }
         let paths = self.paths();
-        let target = paths.target(&path);
         let rule = if paths.control(&path) {
             "own-controls"
         } else if paths::disk(&path) {
@@ -153,23 +152,24 @@ impl Run<'_> {
         } else {
             return;
         };
+        let target = paths.target(&path);
         self.report(rule, span, target, text);
     }
 
     /// Notes that a path is deleted.
     pub(crate) fn deletes(&mut self, text: &str, recursive: bool, bulk: bool, span: Span) {
         let resolved = self.paths().resolve(text);
-        let path = resolved
-            .as_ref()
-            .map(|resolved| resolved.path.clone())
-            .unwrap_or_default();
-        let whole = resolved.is_some_and(|resolved| resolved.contents);
+        let whole = resolved.as_ref().is_some_and(|resolved| resolved.contents);
+        let path = resolved.map(|resolved| resolved.path).unwrap_or_default();
         if let Some(rule) = self.user_rules.path(&path).report() {
             self.report(rule, span, Target::None, text);
         }
         let paths = self.paths();
-        let loss = paths.loss(text);
-        let target = paths.target_of(text);
+        let loss = if path.is_empty() {
+            Loss::Some(Target::Unknown)
+        } else {
+            paths.loss_at(&path)
+        };
         let rule = match loss {
             Loss::Root if recursive => "wipe-root",
             Loss::Home if recursive => "wipe-home",
@@ -185,6 +185,7 @@ impl Run<'_> {
             _ if whole || bulk => "bulk-delete",
             Loss::Some(_) => return,
         };
+        let target = paths.target(&path);
         self.report(rule, span, target, text);
     }
 
@@ -199,7 +200,9 @@ impl Run<'_> {
             return self.stdin.clone().unwrap_or_default();
         }
         if let Some(stream) = self.state.file(&path) {
-            return stream.clone();
+            let stream = stream.clone();
+            self.handle(stream.weight());
+            return stream;
         }
         if crate::run::network_path(&path) {
             return Stream::from(Origin::NETWORK);

@@ -56,7 +56,7 @@ fn find(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             || text.starts_with("-O")
             || text == &"--"
     }) {
-        at += 1 + usize::from(texts[at] == "-D");
+        at += 1 + usize::from(texts.get(at) == Some(&"-D"));
     }
     let start = at;
     while texts.get(at).is_some_and(|text| {
@@ -68,11 +68,12 @@ fn find(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let roots: Vec<&str> = if at == start {
         vec!["."]
     } else {
-        texts[start..at].to_vec()
+        texts.get(start..at).unwrap_or_default().to_vec()
     };
     expression(run, call, &roots, at);
-    let everything = !texts[at.min(texts.len())..]
+    let everything = !texts
         .iter()
+        .skip(at)
         .any(|text| text.starts_with('-') && chooses(text));
     let names: Vec<String> = roots.iter().map(|root| found(root, everything)).collect();
     Stream::known(names.join("\n") + "\n")
@@ -101,11 +102,13 @@ fn expression(run: &mut Run<'_>, call: &Call<'_>, roots: &[&str], from: usize) {
                 }
             }
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                let end = call.arguments[at..]
+                let end = call
+                    .from(at)
                     .iter()
                     .position(|word| matches!(word.text.as_str(), ";" | "+"))
                     .map_or(call.arguments.len(), |end| at + end);
-                execute(run, call, &call.arguments[at + 1..end], roots, everything);
+                let words = call.arguments.get(at + 1..end).unwrap_or_default();
+                execute(run, call, words, roots, everything);
                 at = end;
             }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
@@ -196,11 +199,11 @@ fn xargs(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let Some(first) = options.operands.first() else {
         return Stream::from(input.origin);
     };
-    let words = &call.arguments[first.at..];
+    let words = call.from(first.at);
     let outer = run.substituted;
     run.substituted = outer.with(input.origin);
     let rounds: Vec<Vec<String>> = if replace.is_some() {
-        items.into_iter().take(4).map(|item| vec![item]).collect()
+        some(items, 4).map(|item| vec![item]).collect()
     } else {
         vec![items]
     };
@@ -235,12 +238,18 @@ fn items(input: &Stream, options: &Options<'_>, lines: bool) -> Vec<String> {
             .map(|word| word.trim_matches(['\'', '"']).to_owned())
             .collect()
     };
-    items
+    let items = items
         .into_iter()
         .map(|item| item.trim_end_matches('\n').to_owned())
         .filter(|item| !item.is_empty())
-        .take(64)
-        .collect()
+        .collect();
+    some(items, 64).collect()
+}
+
+/// Returns the first items, and an unknown one that stands for all others.
+fn some(items: Vec<String>, count: usize) -> impl Iterator<Item = String> {
+    let others = (items.len() > count).then(|| UNKNOWN.to_string());
+    items.into_iter().take(count).chain(others)
 }
 
 fn build(words: &[Argument], items: &[String], replace: Option<&str>, span: Span) -> Vec<Argument> {
@@ -274,12 +283,13 @@ fn parallel(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         .operands
         .first()
         .map_or(call.arguments.len(), |operand| operand.at);
-    let words = &call.arguments[from..];
+    let words = call.from(from);
     let split = words
         .iter()
         .position(|word| word.text.starts_with(":::"))
         .unwrap_or(words.len());
-    let known: Vec<String> = words[split..]
+    let (template, known) = words.split_at_checked(split).unwrap_or_default();
+    let known: Vec<String> = known
         .iter()
         .skip(1)
         .filter(|word| !word.text.starts_with(":::"))
@@ -291,12 +301,9 @@ fn parallel(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     } else {
         known
     };
-    let template: Vec<&str> = words[..split]
-        .iter()
-        .map(|word| word.text.as_str())
-        .collect();
+    let template: Vec<&str> = template.iter().map(|word| word.text.as_str()).collect();
     let template = template.join(" ");
-    for item in items.into_iter().take(8) {
+    for item in some(items, 8) {
         let script = if template.is_empty() {
             item
         } else if template.contains("{}") {
@@ -322,7 +329,8 @@ fn fd(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let Some(at) = execute else {
         return Stream::unknown();
     };
-    let mut words: Vec<Argument> = call.arguments[at + 1..]
+    let mut words: Vec<Argument> = call
+        .from(at + 1)
         .iter()
         .take_while(|word| word.text != ";")
         .cloned()

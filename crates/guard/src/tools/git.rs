@@ -4,7 +4,7 @@ use super::builtin::ordinary;
 use super::options::{Grammar, Options};
 use super::{Handler, Table};
 use crate::finding::{Span, Target};
-use crate::run::{Argument, Call, Origin, Run, Stream};
+use crate::run::{Call, Origin, Run, Stream};
 
 pub(super) const TABLE: Table = &[(&["git"], git as Handler)];
 
@@ -46,7 +46,7 @@ fn git(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         return Stream::unknown();
     };
     let rest = Call {
-        arguments: &call.arguments[verb.at + 1..],
+        arguments: call.from(verb.at + 1),
         ..*call
     };
     let plain = Options::parse(rest.arguments, Grammar::PLAIN);
@@ -405,11 +405,12 @@ fn config(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         return Stream::unknown();
     }
     let mut words: Vec<&str> = options.texts().collect();
-    if matches!(words.first(), Some(&("set" | "unset" | "get" | "list"))) && words.len() > 1 {
-        if matches!(words[0], "get" | "list") {
-            return Stream::unknown();
+    match words.as_slice() {
+        ["get" | "list", _, ..] => return Stream::unknown(),
+        ["set" | "unset", _, ..] => {
+            words.remove(0);
         }
-        words.remove(0);
+        _ => {}
     }
     if options.long_flag("system") {
         run.report(
@@ -558,8 +559,7 @@ fn runs_command(run: &mut Run<'_>, call: &Call<'_>, verb: &str) -> Stream {
             }
         }
         "bisect" if call.texts().next() == Some("run") => {
-            let words: Vec<Argument> = call.arguments[1..].to_vec();
-            return run.subshell(|run| run.run_words(&words, call.span, false));
+            return run.subshell(|run| run.run_words(call.from(1), call.span, false));
         }
         "fetch" | "pull" | "ls-remote" | "archive" => {
             commands.extend(

@@ -341,7 +341,7 @@ fn bundled(call: &Call<'_>, interpreter: &Interpreter) -> Vec<Argument> {
             }
             // `-i.bak` ends the bundle.
             let text = match text.find("i.") {
-                Some(at) if at > 0 => format!("{}i", &text[..at]),
+                Some(at) if at > 0 => format!("{}i", crate::text::upto(text, at)),
                 _ => text.to_owned(),
             };
             Argument {
@@ -375,7 +375,7 @@ fn module(run: &mut Run<'_>, call: &Call<'_>, options: &Options<'_>) -> Stream {
         text: name.to_owned(),
         span: call.span_of(at),
     }];
-    words.extend_from_slice(&call.arguments[after + 1..]);
+    words.extend_from_slice(call.from(after + 1));
     match name {
         "pip" | "twine" | "alembic" | "awscli" | "ansible" => {
             run.run_words(&words, call.span, call.bulk)

@@ -25,9 +25,9 @@ mod sql;
 mod wrapper;
 mod write;
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use crate::names::Names;
 use crate::rules::{self, Rule};
 use crate::run::{Call, Run, Stream};
 use options::{Grammar, Options};
@@ -51,7 +51,7 @@ struct Program {
 }
 
 /// All programs, found by one look.
-static PROGRAMS: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| {
+static PROGRAMS: LazyLock<Names<Program>> = LazyLock::new(|| {
     let tables: &[Table] = &[
         archive::TABLE,
         builtin::TABLE,
@@ -70,7 +70,7 @@ static PROGRAMS: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| {
         sql::TABLE,
         write::TABLE,
     ];
-    let mut programs: HashMap<&'static str, Program> = HashMap::new();
+    let mut programs = Names::<Program>::default();
     for (names, handler) in tables.iter().copied().flatten() {
         for name in *names {
             programs.entry(name).or_default().handler = Some(*handler);

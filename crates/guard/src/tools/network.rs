@@ -358,22 +358,20 @@ fn ssh(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         return Stream::unknown();
     };
     // Options may also follow the host.
-    let after = Options::parse(&call.arguments[host.at + 1..], SSH);
+    let after = Options::parse(call.from(host.at + 1), SSH);
     let from = after
         .operands
         .first()
         .map_or(call.arguments.len(), |first| host.at + 1 + first.at);
-    let words = &call.arguments[from..];
+    let words = call.from(from);
     let outer = run.state.cwd.take();
-    if words.is_empty() {
-        if let Some(input) = input {
-            run.elsewhere(|run| run.executes_stream(&input, Kind::Shell, call.span));
-        }
-    } else {
+    if let (Some(first), Some(last)) = (words.first(), words.last()) {
         let code: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         let code = code.join(" ");
-        let span = Span::new(words[0].span.start, words[words.len() - 1].span.end);
+        let span = Span::new(first.span.start, last.span.end);
         run.elsewhere(|run| run.subshell(|run| run.script(&code, span)));
+    } else if let Some(input) = input {
+        run.elsewhere(|run| run.executes_stream(&input, Kind::Shell, call.span));
     }
     run.state.cwd = outer;
     Stream::from(Origin::NETWORK)

@@ -1,6 +1,7 @@
 //! Options as programs read them: bundled, abbreviated, with values, in any order, up to `--`.
 
 use crate::run::Argument;
+use crate::text::{first, from, upto};
 
 /// How one program reads its options.
 #[derive(Debug, Clone, Copy)]
@@ -97,9 +98,9 @@ impl<'a> Options<'a> {
             } else if let Some(name) = text.strip_prefix("--") {
                 at += options.long(name, next, grammar, at);
             } else if grammar.single_dash {
-                at += options.long(&text[1..], next, grammar, at);
+                at += options.long(from(text, 1), next, grammar, at);
             } else {
-                at += options.bundle(&text[1..], next, grammar, at);
+                at += options.bundle(from(text, 1), next, grammar, at);
             }
             at += 1;
         }
@@ -143,9 +144,10 @@ impl<'a> Options<'a> {
         grammar: Grammar<'_>,
         at: usize,
     ) -> usize {
-        for (index, letter) in letters.char_indices() {
-            let after = index + letter.len_utf8();
-            let name = &letters[index..after];
+        let mut rest = letters;
+        while let Some((letter, after)) = first(rest) {
+            let name = upto(rest, letter.len_utf8());
+            rest = after;
             if !grammar.short.contains(letter) {
                 self.flags.push(Flag {
                     name,
@@ -155,7 +157,6 @@ impl<'a> Options<'a> {
                 });
                 continue;
             }
-            let rest = &letters[after..];
             let value = if rest.is_empty() { next } else { Some(rest) };
             self.flags.push(Flag {
                 name,

@@ -32,9 +32,9 @@ fn echo(_: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let mut escapes = false;
     let mut newline = true;
     while let Some(options) = words.next_if(|word| {
-        word.len() > 1
-            && word.starts_with('-')
-            && word[1..].bytes().all(|byte| b"neE".contains(&byte))
+        word.strip_prefix('-').is_some_and(|letters| {
+            !letters.is_empty() && letters.bytes().all(|byte| b"neE".contains(&byte))
+        })
     }) {
         newline &= !options.contains('n');
         for letter in options.chars() {
@@ -60,8 +60,8 @@ fn echo(_: &mut Run<'_>, call: &Call<'_>) -> Stream {
 fn printf(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let mut words: Vec<&str> = call.texts().collect();
     let mut variable = None;
-    if words.first() == Some(&"-v") && words.len() > 1 {
-        variable = Some(words[1].to_owned());
+    if let ["-v", name, ..] = words.as_slice() {
+        variable = Some((*name).to_owned());
         words.drain(..2);
     }
     if words.first() == Some(&"--") {

@@ -54,20 +54,18 @@ impl Pattern {
         for term in &self.terms {
             match term {
                 Term::Operand(words) => {
-                    let skipped = options
-                        .operands
-                        .get(next..)?
-                        .iter()
-                        .position(|operand| any(words, operand.text))?;
                     // Operands may be passed over only if they may be the value of an option.
-                    if options.operands[next..next + skipped]
-                        .iter()
-                        .any(|operand| !operand.doubtful)
-                    {
-                        return None;
+                    loop {
+                        let operand = options.operands.get(next)?;
+                        next += 1;
+                        if any(words, operand.text) {
+                            found = operand.at;
+                            break;
+                        }
+                        if !operand.doubtful {
+                            return None;
+                        }
                     }
-                    found = options.operands[next + skipped].at;
-                    next += skipped + 1;
                 }
                 Term::Anywhere(words) => {
                     found = options

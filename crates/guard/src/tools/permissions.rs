@@ -88,9 +88,9 @@ fn chmod(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     // A mode may begin with a dash: `-w` is one, `-R` is an option.
     let is_option = |text: &str| {
         text.starts_with("--")
-            || (text.starts_with('-')
-                && text.len() > 1
-                && text[1..].chars().all(|letter| "RvcfhHLP".contains(letter)))
+            || text.strip_prefix('-').is_some_and(|letters| {
+                !letters.is_empty() && letters.chars().all(|letter| "RvcfhHLP".contains(letter))
+            })
     };
     let mut operands = call
         .arguments

@@ -113,8 +113,9 @@ fn by_name(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         return Stream::unknown();
     }
     let by_signal = options.flags.iter().any(|flag| {
-        let text = call.arguments[flag.at].text.as_str();
-        fatal(text.trim_start_matches('-'))
+        call.arguments
+            .get(flag.at)
+            .is_some_and(|argument| fatal(argument.text.trim_start_matches('-')))
             || (matches!(flag.name, "s" | "signal") && flag.value.is_some_and(fatal))
     });
     let broad = options

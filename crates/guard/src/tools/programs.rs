@@ -1,6 +1,5 @@
 //! Programs with one trap each, and how the others read their options.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::builtin::ordinary;
@@ -8,6 +7,7 @@ use super::options::{Grammar, Options};
 use super::shell::Kind;
 use super::{Handler, Table};
 use crate::finding::{Span, Target};
+use crate::names::Names;
 use crate::run::{Argument, Call, Run, Stream};
 
 pub(super) const TABLE: Table = &[
@@ -45,8 +45,8 @@ const GRAMMARS: &str = include_str!("grammars.txt");
 /// Letters and long names that take a value, and whether `-name` is a long option.
 type Row = (&'static str, Vec<&'static str>, bool);
 
-static BY_NAME: LazyLock<HashMap<&'static str, Row>> = LazyLock::new(|| {
-    let mut grammars = HashMap::new();
+static BY_NAME: LazyLock<Names<Row>> = LazyLock::new(|| {
+    let mut grammars = Names::default();
     for line in GRAMMARS.lines().filter(|line| !line.starts_with('#')) {
         let (names, tail) = line.split_once(" :").unwrap_or((line, ""));
         let mut row: Row = ("", Vec::new(), false);
@@ -420,7 +420,7 @@ fn debugger(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
                     | "print"
                     | "p")
             )
-        ) && (words[0] != "print" && words[0] != "p" || code.contains("system"))
+        ) && (!matches!(words.first(), Some(&("print" | "p"))) || code.contains("system"))
             || code.starts_with('!')
         {
             run.report(
@@ -441,7 +441,7 @@ fn debugger(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         argument.text == "--args" || argument.text == "-args" || argument.text == "--"
     });
     if let Some(at) = args {
-        return run.run_words(&call.arguments[at + 1..], call.span, call.bulk);
+        return run.run_words(call.from(at + 1), call.span, call.bulk);
     }
     Stream::unknown()
 }
@@ -492,7 +492,7 @@ fn cloud_copy(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     };
     let remote =
         |text: &str| text.contains("://") || (text.contains(':') && !text.starts_with('/'));
-    let paths: Vec<_> = words[verb + 1..].iter().collect();
+    let paths: Vec<_> = words.iter().skip(verb + 1).collect();
     let mut origin = run
         .stdin
         .as_ref()

@@ -4,6 +4,7 @@ use super::options::{Grammar, Options};
 use super::{Handler, Table};
 use crate::finding::Target;
 use crate::run::{Call, Run, Stream};
+use crate::text::{first, from, upto};
 
 pub(super) const TABLE: Table = &[(&["sed", "ssed"], sed as Handler)];
 
@@ -92,8 +93,8 @@ fn one<'s>(script: &'s str, found: &mut Script) -> Option<&'s str> {
     match command {
         's' => substitute(rest, found),
         'y' => {
-            let delimiter = rest.chars().next()?;
-            let rest = after_delimiter(&rest[delimiter.len_utf8()..], delimiter)?;
+            let (delimiter, rest) = first(rest)?;
+            let rest = after_delimiter(rest, delimiter)?;
             after_delimiter(rest, delimiter)
         }
         'e' => {
@@ -123,29 +124,29 @@ fn one<'s>(script: &'s str, found: &mut Script) -> Option<&'s str> {
             } else {
                 rest.find('\n')
             };
-            Some(&rest[end.unwrap_or(rest.len())..])
+            Some(from(rest, end.unwrap_or(rest.len())))
         }
         _ => Some(rest),
     }
 }
 
 fn substitute<'s>(rest: &'s str, found: &mut Script) -> Option<&'s str> {
-    let delimiter = rest.chars().next()?;
-    let rest = after_delimiter(&rest[delimiter.len_utf8()..], delimiter)?;
+    let (delimiter, rest) = first(rest)?;
+    let rest = after_delimiter(rest, delimiter)?;
     let mut rest = after_delimiter(rest, delimiter)?;
     loop {
-        let flag = rest.chars().next()?;
+        let (flag, after) = first(rest)?;
         match flag {
             'e' => found.commands.push(String::new()),
             'w' => {
-                let end = rest.find('\n').unwrap_or(rest.len());
-                found.files.push(rest[1..end].trim().to_owned());
-                return Some(&rest[end..]);
+                let end = after.find('\n').unwrap_or(after.len());
+                found.files.push(upto(after, end).trim().to_owned());
+                return Some(from(after, end));
             }
             'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' => {}
             _ => return Some(rest),
         }
-        rest = &rest[1..];
+        rest = after;
     }
 }
 
@@ -153,24 +154,24 @@ fn substitute<'s>(rest: &'s str, found: &mut Script) -> Option<&'s str> {
 fn skip_addresses(script: &str) -> &str {
     let mut rest = script;
     loop {
-        let Some(first) = rest.chars().next() else {
+        let Some((sign, after)) = first(rest) else {
             return rest;
         };
-        rest = match first {
-            '/' => match after_delimiter(&rest[1..], '/') {
+        rest = match sign {
+            '/' => match after_delimiter(after, '/') {
                 Some(after) => after.trim_start_matches(['I', 'M']),
                 None => return "",
             },
             '\\' => {
-                let Some(delimiter) = rest[1..].chars().next() else {
+                let Some((delimiter, after)) = first(after) else {
                     return "";
                 };
-                match after_delimiter(&rest[1 + delimiter.len_utf8()..], delimiter) {
+                match after_delimiter(after, delimiter) {
                     Some(after) => after.trim_start_matches(['I', 'M']),
                     None => return "",
                 }
             }
-            '0'..='9' | '$' | ',' | '~' | '+' | '!' | ' ' | '\t' => &rest[1..],
+            '0'..='9' | '$' | ',' | '~' | '+' | '!' | ' ' | '\t' => after,
             _ => return rest,
         };
     }
@@ -185,7 +186,7 @@ fn after_delimiter(text: &str, delimiter: char) -> Option<&str> {
         } else if character == '\\' {
             escaped = true;
         } else if character == delimiter {
-            return Some(&text[at + character.len_utf8()..]);
+            return Some(from(text, at + character.len_utf8()));
         }
     }
     None

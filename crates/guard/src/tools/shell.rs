@@ -105,7 +105,7 @@ fn invocation(call: &Call<'_>) -> Invocation {
             "--no-execute" | "--noexec" => found.letters.push('n'),
             _ if text.starts_with("--") => {}
             _ if text.len() > 1 && text.starts_with(['-', '+']) => {
-                let letters = &text[1..];
+                let letters = crate::text::from(text, 1);
                 if text.starts_with('-') {
                     // A letter `h` is about hashing and asks for nothing.
                     found
@@ -127,7 +127,7 @@ fn invocation(call: &Call<'_>) -> Invocation {
 
 pub(super) fn shell(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let found = invocation(call);
-    let operands = &call.arguments[found.operands..];
+    let operands = call.from(found.operands);
     let on = |letter: char| found.letters.contains(letter);
     if on('h') || (on('n') && !on('i')) {
         return Stream::unknown();
@@ -160,7 +160,7 @@ fn shell_string(run: &mut Run<'_>, code: &Argument, rest: &[Argument]) -> Stream
         .map(|argument| argument.text.clone())
         .collect();
     run.subshell(|run| {
-        run.state.positional = Some(Rc::new(parameters));
+        run.state.set_parameters(parameters);
         run.state.name = rest.first().map(|name| Rc::from(name.text.as_str()));
         run.executes_text(&code.text, code.span)
     })
@@ -172,7 +172,7 @@ fn shell_file(run: &mut Run<'_>, file: &Argument, rest: &[Argument]) -> Stream {
     }
     let parameters: Vec<String> = rest.iter().map(|argument| argument.text.clone()).collect();
     run.subshell(|run| {
-        run.state.positional = Some(Rc::new(parameters));
+        run.state.set_parameters(parameters);
         run.executes_file(&file.text, Kind::Shell, file.span);
     });
     Stream::unknown()

@@ -4,6 +4,7 @@ use super::options::{Grammar, Options};
 use super::{Handler, Table};
 use crate::finding::Target;
 use crate::run::{Call, Run, Stream};
+use crate::text::{first, from, upto};
 
 pub(super) const TABLE: Table = &[
     (
@@ -178,8 +179,7 @@ fn split(sql: &str) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     let mut words = Vec::new();
     let mut rest = sql;
-    while let Some(character) = rest.chars().next() {
-        let after = &rest[character.len_utf8()..];
+    while let Some((character, after)) = first(rest) {
         rest = match character {
             '\'' => {
                 words.push("'".to_owned());
@@ -192,9 +192,9 @@ fn split(sql: &str) -> Vec<Vec<String>> {
             '-' if after.starts_with('-') => past(after, "\n"),
             '#' => past(after, "\n"),
             '/' if after.starts_with("*!") => {
-                after[2..].trim_start_matches(|digit: char| digit.is_ascii_digit())
+                from(after, 2).trim_start_matches(|digit: char| digit.is_ascii_digit())
             }
-            '/' if after.starts_with('*') => past(&after[1..], "*/"),
+            '/' if after.starts_with('*') => past(from(after, 1), "*/"),
             ';' => {
                 all.push(std::mem::take(&mut words));
                 after
@@ -203,12 +203,12 @@ fn split(sql: &str) -> Vec<Vec<String>> {
                 let end = rest
                     .find(|next: char| !next.is_alphanumeric() && next != '_')
                     .unwrap_or(rest.len());
-                words.push(rest[..end].to_ascii_uppercase());
-                &rest[end..]
+                words.push(upto(rest, end).to_ascii_uppercase());
+                from(rest, end)
             }
             '\\' if after.starts_with(['g', 'G']) => {
                 all.push(std::mem::take(&mut words));
-                &after[1..]
+                from(after, 1)
             }
             '(' | ')' | '=' | '*' => {
                 words.push(character.to_string());
@@ -223,7 +223,7 @@ fn split(sql: &str) -> Vec<Vec<String>> {
 }
 
 fn past<'t>(text: &'t str, end: &str) -> &'t str {
-    text.find(end).map_or("", |at| &text[at + end.len()..])
+    text.split_once(end).map_or("", |(_, after)| after)
 }
 
 fn deed(words: &[String]) -> Deed {
@@ -266,7 +266,7 @@ fn filtered(words: &[String]) -> bool {
     let Some(at) = words.iter().position(|word| word == "WHERE") else {
         return words.iter().any(|word| word == "LIMIT");
     };
-    let condition: Vec<&str> = words[at + 1..].iter().map(String::as_str).collect();
+    let condition: Vec<&str> = words.iter().skip(at + 1).map(String::as_str).collect();
     !matches!(
         condition.as_slice(),
         [] | ["TRUE" | "1"] | ["1", "=", "1"] | ["'", "=", "'"]

@@ -104,7 +104,7 @@ pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>, wrappers: &[Wrapper]) ->
 fn wrapped(run: &mut Run<'_>, call: &Call<'_>, wrapper: &Wrapper) -> Option<Stream> {
     let from = after_words(call, &wrapper.words)?;
     let inner = Call {
-        arguments: &call.arguments[from..],
+        arguments: call.from(from),
         ..*call
     };
     let grammar = Grammar {
@@ -119,17 +119,23 @@ fn wrapped(run: &mut Run<'_>, call: &Call<'_>, wrapper: &Wrapper) -> Option<Stre
     }
     let coded = codes(run, &inner, &options, wrapper);
     let words = match wrapper.skip.and_then(|skip| options.operands.get(skip)) {
-        Some(first) => &inner.arguments[first.at..],
+        Some(first) => inner.from(first.at),
         None => return coded.then(Stream::unknown),
     };
     if matches!(call.name, "docker" | "podman" | "nerdctl") {
         container(run, call);
     }
     // `arch x86_64 command`
-    let named = matches!(call.name, "setarch" | "arch")
-        && words.len() > 1
-        && is_architecture(&words[0].text);
-    let words = if named { &words[1..] } else { words };
+    let words = match words {
+        [first, rest @ ..]
+            if matches!(call.name, "setarch" | "arch")
+                && !rest.is_empty()
+                && is_architecture(&first.text) =>
+        {
+            rest
+        }
+        _ => words,
+    };
     // `flock file -c code`: the option comes after the operand.
     if let [option, code, ..] = words
         && !wrapper.code.0.is_empty()
@@ -209,14 +215,15 @@ fn rest(run: &mut Run<'_>, call: &Call<'_>, words: &[Argument], rest: Rest) -> S
         Some((option, _)) if option.text.starts_with('-') => words
             .iter()
             .position(|word| word.text == "--")
-            .map_or(words, |at| &words[at + 1..]),
+            .and_then(|at| words.get(at + 1..))
+            .unwrap_or(words),
         _ => words,
     };
     match rest {
         Rest::Command => command(run, words, call),
         Rest::Assignments => {
-            let from = assignments(run, words);
-            command(run, &words[from..], call)
+            let words = after_assignments(run, words);
+            command(run, words, call)
         }
         Rest::Code => {
             let code: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
@@ -242,10 +249,10 @@ fn command(run: &mut Run<'_>, words: &[Argument], call: &Call<'_>) -> Stream {
     run.run_words(words, call.span, call.bulk)
 }
 
-/// Judges `NAME=value` words; returns how many there are.
-fn assignments(run: &mut Run<'_>, words: &[Argument]) -> usize {
-    let mut count = 0;
-    for word in words {
+/// Judges `NAME=value` words; returns the words after them.
+fn after_assignments<'w>(run: &mut Run<'_>, words: &'w [Argument]) -> &'w [Argument] {
+    let mut rest = words;
+    while let Some((word, after)) = rest.split_first() {
         let Some((name, value)) = word.text.split_once('=') else {
             break;
         };
@@ -257,9 +264,9 @@ fn assignments(run: &mut Run<'_>, words: &[Argument]) -> usize {
             break;
         }
         run.environment(name, value, word.span);
-        count += 1;
+        rest = after;
     }
-    count
+    rest
 }
 
 /// Containers that hold the host: its root mounted, its namespaces, all privileges.
@@ -309,7 +316,7 @@ pub(super) fn special(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
         "exec" => {
             let options = Options::parse(call.arguments, Grammar::new("a", &[]).stopping());
             let first = options.operands.first()?.at;
-            command(run, &call.arguments[first..], call)
+            command(run, call.from(first), call)
         }
         "entr" => entr(run, call),
         "busybox" | "toybox" => {
@@ -333,7 +340,7 @@ fn loader(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
     );
     let first = options.operands.first()?.at;
     run.report("tool-runs-command", call.span, Target::None, call.name);
-    Some(command(run, &call.arguments[first..], call))
+    Some(command(run, call.from(first), call))
 }
 
 fn env(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
@@ -347,7 +354,7 @@ fn env(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let outer = run.state.cwd.clone();
     if let Some(directory) = options.value("C", "chdir") {
         let resolved = run.paths().resolve(directory);
-        run.state.cwd = resolved.map(|resolved| resolved.path.into());
+        run.enter(resolved.map(|resolved| resolved.path));
     }
     let split = options.values("S", "split-string").next();
     let from = options
@@ -364,16 +371,16 @@ fn env(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             words = split_string(text, call.span_of(at));
         }
     }
-    words.extend_from_slice(&call.arguments[from..]);
+    words.extend_from_slice(call.from(from));
     // A lone dash is `-i`.
     if words.first().is_some_and(|first| first.text == "-") {
         words.remove(0);
     }
-    let skip = assignments(run, &words);
-    let output = if words.len() > skip {
-        command(run, &words[skip..], call)
-    } else {
+    let words = after_assignments(run, &words);
+    let output = if words.is_empty() {
         Stream::from(Origin::SECRET)
+    } else {
+        command(run, words, call)
     };
     run.state.cwd = outer;
     output
@@ -443,8 +450,7 @@ fn sudo(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         .operands
         .first()
         .map_or(call.arguments.len(), |operand| operand.at);
-    let words = &call.arguments[from..];
-    let words = &words[assignments(run, words)..];
+    let words = after_assignments(run, call.from(from));
     if options.has("e", "edit") {
         for word in words {
             run.writes_to(&word.text, false, word.span);
@@ -470,14 +476,14 @@ fn asks_password(options: &Options<'_>) -> bool {
 
 /// Runs words as root; a shell without anything to do is a root shell.
 fn root(run: &mut Run<'_>, call: &Call<'_>, words: &[Argument], shell: bool) -> Stream {
-    let Some(first) = words.first() else {
+    let Some((first, arguments)) = words.split_first() else {
         if shell {
             run.report("root-shell", call.span, Target::None, "");
         }
         return Stream::unknown();
     };
     let name = first.text.rsplit('/').next().unwrap_or_default();
-    let bare = words[1..]
+    let bare = arguments
         .iter()
         .all(|word| word.text.starts_with('-') && !word.text.contains('c'))
         && run.stdin.is_none();
@@ -493,7 +499,7 @@ fn doas(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         .operands
         .first()
         .map_or(call.arguments.len(), |operand| operand.at);
-    root(run, call, &call.arguments[from..], options.short("s"))
+    root(run, call, call.from(from), options.short("s"))
 }
 
 fn su(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
@@ -525,7 +531,7 @@ fn su(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             .operands
             .first()
             .map_or(call.arguments.len(), |operand| operand.at);
-        return root(run, call, &call.arguments[from..], false);
+        return root(run, call, call.from(from), false);
     }
     run.report("root-shell", call.span, Target::None, call.name);
     if let Some(stream) = run.stdin.clone() {
@@ -536,13 +542,13 @@ fn su(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 fn command_builtin(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
     let options = Options::parse(call.arguments, Grammar::PLAIN.stopping());
-    let first = options.operands.first()?.at;
+    let words = call.from(options.operands.first()?.at);
+    let (first, arguments) = words.split_first()?;
     if options.short("vV") {
-        return Some(Stream::known(format!("{}\n", call.arguments[first].text)));
+        return Some(Stream::known(format!("{}\n", first.text)));
     }
     // Functions and aliases are passed over.
-    let words = &call.arguments[first..];
-    let name = words[0].text.rsplit('/').next().unwrap_or_default();
+    let name = first.text.rsplit('/').next().unwrap_or_default();
     if name.contains(UNKNOWN) {
         return Some(command(run, words, call));
     }
@@ -551,8 +557,8 @@ fn command_builtin(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
             run,
             &Call {
                 name,
-                word: &words[0].text,
-                arguments: &words[1..],
+                word: &first.text,
+                arguments,
                 ..*call
             },
         )
@@ -569,5 +575,5 @@ fn entr(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     if options.short("s") {
         return run.executes_text(first.text, call.span);
     }
-    command(run, &call.arguments[first.at..], call)
+    command(run, call.from(first.at), call)
 }
