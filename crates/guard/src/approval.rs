@@ -101,6 +101,14 @@ impl Grants {
         self.keys.iter().copied()
     }
 
+    /// Tells whether a yes to this finding can cover later ones: some questions are new each time.
+    #[must_use]
+    pub fn can_cover(finding: &Finding) -> bool {
+        finding.verdict == Verdict::Ask
+            && !finding.more
+            && finding.keys.iter().all(|key| reusable(key.category))
+    }
+
     /// Tells whether earlier grants cover everything in this finding.
     #[must_use]
     pub fn cover(&self, finding: &Finding) -> bool {

@@ -121,9 +121,26 @@ fn daemon(settings: &Settings, mut folder: Folder, parts: Parts) -> io::Result<(
 fn prepare() -> io::Result<Spawner> {
     silence()?;
     exoshell_process::block_pipe_signal();
+    mark_commands();
     let spawner = Spawner::fork()?;
     raise_descriptor_limit();
     Ok(spawner)
+}
+
+/// Marks everything that this guest will start, so that a host knows that a command has started it
+/// and trusts it with nothing: see `inside_guest` of the runtime. The kernel keeps this limit, lets
+/// nobody but root raise it again, and does not use it.
+fn mark_commands() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    if getrlimit(Resource::Locks).maximum.is_none() {
+        let limit = Some(u64::from(u32::MAX));
+        let marked = Rlimit {
+            current: limit,
+            maximum: limit,
+        };
+        // Lowering is always allowed.
+        let _ = setrlimit(Resource::Locks, marked);
+    }
 }
 
 /// Lets the guest itself hold thousands of pipes. What it starts hangs under the spawner, which

@@ -500,3 +500,25 @@ fn a_token_that_happens_to_have_no_digit_is_hidden() {
         assert_eq!(redactor.redact(&text), text);
     }
 }
+
+#[test]
+fn a_secret_that_comes_letter_by_letter_shows_its_first_letters_only() {
+    let token = filled("ghp_{A36}", 77);
+    let known = "s3cretvalue-of-the-day";
+    let redactor = Redactor::new(&Secrets::new().value("V", known));
+    for secret in [token.as_str(), known] {
+        for size in 1..=4 {
+            let mut stream = redactor.stream();
+            let mut shown = stream.push(b"it is ");
+            for piece in secret.as_bytes().chunks(size) {
+                shown.extend(stream.push(piece));
+                shown.extend(stream.relax());
+            }
+            shown.extend(stream.push(b" .\n"));
+            shown.extend(stream.finish());
+            let shown = String::from_utf8(shown).unwrap();
+            assert!(!shown.contains(&secret[..6]), "{size}: {shown}");
+            assert!(shown.ends_with(" .\n"), "{shown}");
+        }
+    }
+}

@@ -26,6 +26,8 @@ pub struct RedactStream {
     /// Some text that was handed on, for context, and what is held back.
     text: Vec<u8>,
     scan: Scan,
+    /// Whether the last that was handed on was let go before it was certain.
+    relaxed: bool,
 }
 
 impl RedactStream {
@@ -34,6 +36,7 @@ impl RedactStream {
             rules,
             text: Vec::new(),
             scan: Scan::default(),
+            relaxed: false,
         }
     }
 
@@ -49,11 +52,13 @@ impl RedactStream {
         let Some(rules) = &self.rules else {
             return out.extend_from_slice(bytes);
         };
+        let before = out.len();
         for part in bytes.chunks(PART) {
             self.text.extend_from_slice(part);
             self.scan.run(rules, &self.text, false, out);
             forget(&mut self.text, &mut self.scan);
         }
+        self.relaxed &= out.len() == before;
     }
 
     /// Returns what was held back: no more bytes will come. The stream can start anew after it.
@@ -70,18 +75,22 @@ impl RedactStream {
         }
         self.text.clear();
         self.scan = Scan::default();
+        self.relaxed = false;
     }
 
     /// Returns what is held back if it is too short to tell anything, for the sake of a person who
     /// waits. What follows is still hidden if it turns out to be a secret.
+    ///
+    /// That happens once for each word: whoever prints a secret letter by letter shows no more of it.
     pub fn relax(&mut self) -> Vec<u8> {
-        if self.held() > HARMLESS || self.scan.pending.is_some() {
+        if self.relaxed || self.held() > HARMLESS || self.scan.pending.is_some() {
             return Vec::new();
         }
         let out = self.text[self.scan.sent..].to_vec();
         self.scan.sent = self.text.len();
         if !out.is_empty() {
             self.scan.mark = None;
+            self.relaxed = true;
         }
         out
     }

@@ -4,8 +4,10 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::io::Errno;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -20,18 +22,33 @@ pub(crate) fn make_folder(dir: &Path) -> Result<(), RuntimeError> {
         .map_err(failure("cannot create", dir))
 }
 
+/// How long others may hold a lock: all of them only read and write a small file.
+const LOCK_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long to wait before a lock is tried again.
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
+
 /// Takes a lock that other processes respect, for as long as the file is held.
 pub(crate) fn lock(path: &Path) -> Result<File, RuntimeError> {
     let file = OpenOptions::new()
+        .read(true)
         .write(true)
         .create(true)
         .truncate(false)
         .mode(0o600)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
         .open(path)
         .map_err(failure("cannot open", path))?;
-    rustix::fs::flock(&file, FlockOperation::LockExclusive)
-        .map_err(|errno| failure("cannot lock", path)(errno.into()))?;
-    Ok(file)
+    let deadline = Instant::now() + LOCK_LIMIT;
+    loop {
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(Errno::WOULDBLOCK) if Instant::now() < deadline => {
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            Err(errno) => return Err(failure("cannot lock", path)(errno.into())),
+        }
+    }
 }
 
 /// Writes beside and renames, so that a reader sees the old or the new content.
@@ -69,6 +86,10 @@ fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), RuntimeError> {
 
 /// Reads a file; a damaged one counts as none and is replaced by the next writer.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    // A pipe in its place must not make us wait.
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 

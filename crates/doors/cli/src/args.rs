@@ -317,6 +317,14 @@ pub(crate) enum ApprovalsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Show a question in full.
+    Show {
+        /// The question.
+        id: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Allow what a question asks, once: the next call that is exactly this one runs.
     Allow {
         /// The question.
@@ -339,9 +347,9 @@ pub(crate) enum ApprovalsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Take back what was allowed for sessions or for good.
+    /// Take back what was allowed for sessions or for good, or the answer to a question.
     Revoke {
-        /// What, as `category:target`.
+        /// What, as `category:target`, or the question.
         #[arg(required_unless_present = "all")]
         key: Option<String>,
         /// Everything.
@@ -364,6 +372,7 @@ impl ApprovalsCommand {
     pub(crate) const fn is_json(&self) -> bool {
         match self {
             Self::Ls { json }
+            | Self::Show { json, .. }
             | Self::Allow { json, .. }
             | Self::Deny { json, .. }
             | Self::Revoke { json, .. }

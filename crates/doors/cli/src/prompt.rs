@@ -32,11 +32,15 @@ impl Approver for TerminalApprover {
         Box::pin(async move {
             let text = words(question, output::colour());
             let timeout = question.timeout;
-            let answer = tokio::task::spawn_blocking(move || {
-                let mut terminal = Terminal::open()?;
-                terminal.ask(&text, timeout)
-            });
-            Ok(answer.await??)
+            let asked = tokio::task::spawn_blocking(move || Terminal::open()?.ask(&text, timeout));
+            Ok(match asked.await?? {
+                Some(Reply::Answer(answer)) => answer,
+                Some(Reply::Stop) => Answer::Deny,
+                None => {
+                    output::talk("exoshell: no answer, so no");
+                    Answer::Deny
+                }
+            })
         })
     }
 
@@ -55,24 +59,54 @@ fn words(question: &Question, colour: bool) -> String {
         backend: &question.backend,
         task: &question.task,
         directory: question.directory.as_deref(),
+        process: question.process.as_deref(),
         text: &question.text,
+        hidden: false,
         why: &question.why,
         keys: &question.keys,
     };
-    sheet.words(question.timeout, colour)
+    format!(
+        "\n{}\n{}",
+        sheet.words(colour),
+        choices(&question.keys, question.timeout)
+    )
+}
+
+/// Says what a stored question asks, and how to answer.
+pub(crate) fn stored_words(question: &StoredQuestion, timeout: Duration, colour: bool) -> String {
+    format!(
+        "\n{}\n{}",
+        sheet(question, colour),
+        choices(&question.keys, timeout)
+    )
 }
 
 /// Says what a stored question asks.
-pub(crate) fn stored_words(question: &StoredQuestion, timeout: Duration, colour: bool) -> String {
+pub(crate) fn sheet(question: &StoredQuestion, colour: bool) -> String {
     let sheet = Sheet {
         backend: &question.backend,
         task: &question.task,
         directory: question.directory.as_deref(),
+        process: question.process.as_deref(),
         text: &question.text,
+        hidden: question.hidden,
         why: &question.why,
         keys: &question.keys,
     };
-    sheet.words(timeout, colour)
+    sheet.words(colour)
+}
+
+/// Names the answers there are.
+fn choices(keys: &[String], timeout: Duration) -> String {
+    let longer = if keys.is_empty() {
+        ""
+    } else {
+        "[s]ession  [a]lways  "
+    };
+    format!(
+        "  [o]nce  {longer}[d]eny  ({} s, then deny) > ",
+        timeout.as_secs()
+    )
 }
 
 /// What a person sees of a question.
@@ -80,13 +114,16 @@ struct Sheet<'a> {
     backend: &'a str,
     task: &'a str,
     directory: Option<&'a str>,
+    process: Option<&'a str>,
     text: &'a str,
+    /// Whether secrets in the text are hidden.
+    hidden: bool,
     why: &'a str,
     keys: &'a [String],
 }
 
 impl Sheet<'_> {
-    fn words(&self, timeout: Duration, colour: bool) -> String {
+    fn words(&self, colour: bool) -> String {
         let (bold, plain) = if colour {
             ("\x1b[1m", "\x1b[0m")
         } else {
@@ -96,17 +133,62 @@ impl Sheet<'_> {
         if let Some(directory) = self.directory {
             place = format!("{place}, {directory}");
         }
-        let indented = |text: &str| text.trim_end().replace('\n', "\n           ");
-        format!(
-            "\n{bold}exoshell: this needs your approval{plain}\n  where    {place}\n  runs     \
-             {bold}{}{plain}\n  because  {}\n  session and always cover: {}\n  [o]nce  [s]ession  \
-             [a]lways  [d]eny  ({} s, then deny) > ",
-            indented(self.text),
-            indented(self.why),
-            self.keys.join(", "),
-            timeout.as_secs(),
-        )
+        if let Some(process) = self.process {
+            place = format!("{place}, written to {process}");
+        }
+        let rows =
+            |text: &str| rows(text, columns().saturating_sub(MARGIN).max(20)).join("\n           ");
+        let mut words = format!(
+            "{bold}exoshell: this needs your approval{plain}\n  where    {}\n  runs     \
+             {bold}{}{plain}\n  because  {}",
+            rows(&place),
+            rows(self.text),
+            rows(self.why),
+        );
+        if self.hidden {
+            words
+                .push_str("\n  note     secrets in it are hidden, and with them what stands there");
+        }
+        if !self.keys.is_empty() {
+            let keys = self.keys.join(", ");
+            words = format!("{words}\n  session and always cover: {keys}");
+        }
+        words
     }
+}
+
+/// What stands before each row of a text, and some room.
+const MARGIN: usize = 12;
+
+fn columns() -> usize {
+    usize::from(crate::raw_terminal::RawTerminal::current_size().cols)
+}
+
+/// Cuts a text into rows that the terminal does not wrap: what it wrapped could look like a row of
+/// ours.
+fn rows(text: &str, width: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    for line in text.trim_end().lines() {
+        let letters: Vec<char> = line.chars().collect();
+        if letters.is_empty() {
+            rows.push(String::new());
+        }
+        rows.extend(
+            letters
+                .chunks(width)
+                .map(|row| row.iter().collect::<String>()),
+        );
+    }
+    rows
+}
+
+/// What a person did at a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// Answered.
+    Answer(Answer),
+    /// Pressed Ctrl-C.
+    Stop,
 }
 
 /// Reads an answer. Nothing but a clear yes is one.
@@ -143,19 +225,23 @@ impl Terminal {
     }
 
     /// Asks and waits for a line. What was typed before the question is no answer to it.
-    pub(crate) fn ask(&mut self, text: &str, timeout: Duration) -> io::Result<Answer> {
+    pub(crate) fn ask(&mut self, text: &str, timeout: Duration) -> io::Result<Option<Reply>> {
         tcflush(&self.file, QueueSelector::IFlush)?;
         self.file.write_all(text.as_bytes())?;
-        let answer = self.line(timeout)?;
-        match answer {
+        match self.line(timeout)? {
             Some(line) if line.contains('\u{3}') => {
                 self.file.write_all(b"\n")?;
-                Ok(Answer::Deny)
+                Ok(Some(Reply::Stop))
             }
-            Some(line) => Ok(read_answer(&line)),
+            Some(line) => {
+                if !line.ends_with('\n') {
+                    self.file.write_all(b"\n")?;
+                }
+                Ok(Some(Reply::Answer(read_answer(&line))))
+            }
             None => {
-                self.file.write_all(b"\nexoshell: no answer, so no\n")?;
-                Ok(Answer::Deny)
+                self.file.write_all(b"\n")?;
+                Ok(None)
             }
         }
     }

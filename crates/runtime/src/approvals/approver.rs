@@ -40,15 +40,20 @@ pub struct Question {
     pub directory: Option<String>,
     /// Tells it from every other intent, to the last byte.
     pub fingerprint: String,
-    /// What would be run, with invisible characters made visible and secrets hidden.
+    /// What would be run, all of it, with invisible characters made visible.
     pub text: String,
+    /// The same with secrets hidden, for everything that is kept.
+    pub safe_text: String,
+    /// The process it would be written to, if it is input.
+    pub process: Option<String>,
     /// Why a yes is needed, in a sentence.
     pub why: String,
     /// The part of the text that caused it.
     pub cause: String,
     /// The guard's category.
     pub category: String,
-    /// What a yes for the session or for good covers, as `category:target`.
+    /// What a yes for the session or for good covers, as `category:target`; nothing where each
+    /// case is a question of its own.
     pub keys: Vec<String>,
     /// How long there is to answer.
     pub timeout: Duration,

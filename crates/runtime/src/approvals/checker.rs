@@ -29,7 +29,7 @@ impl Checker {
         let mut context = Context::new(cwd.unwrap_or_default(), home.to_string_lossy());
         context.controls = policy::controls(config);
         Self {
-            guard: Guard::with_rules(policy::rules(config, false)),
+            guard: Guard::with_rules(policy::rules(config, environment, false)),
             context,
         }
     }

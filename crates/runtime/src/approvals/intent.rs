@@ -36,6 +36,8 @@ pub(crate) struct Intent<'a> {
     pub(crate) directory: Option<String>,
     /// The task's own directory.
     pub(crate) workspace: Option<String>,
+    /// The process it is written to.
+    pub(crate) process: Option<String>,
 }
 
 impl<'a> Intent<'a> {
@@ -54,6 +56,7 @@ impl<'a> Intent<'a> {
             input: Input::Empty,
             directory: None,
             workspace: None,
+            process: None,
         }
     }
 
@@ -88,6 +91,7 @@ impl<'a> Intent<'a> {
             self.task,
             &self.slot.label,
             directory,
+            self.process.as_deref().unwrap_or_default(),
             judged,
         ] {
             hasher.update(part.len().to_le_bytes());

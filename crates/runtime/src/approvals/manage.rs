@@ -59,6 +59,7 @@ impl Runtime {
         only_people("answer a question")?;
         let stored = self.inner.approvals.answer(id, answer, by)?;
         match answer {
+            Answer::Session | Answer::Always if stored.keys.is_empty() => {}
             Answer::Session => self.inner.approvals.grant(&stored.session, &stored.keys)?,
             Answer::Always => allow_list::add(&self.inner.config.config_file, &stored.keys)?,
             Answer::Once | Answer::Deny => {}
@@ -66,9 +67,13 @@ impl Runtime {
         Ok(stored)
     }
 
-    /// Takes back what was allowed for sessions and for good: one key, or all. Tells how many.
+    /// Takes back what was allowed for sessions, for good and not used yet: one key, or all; or the
+    /// answer to one question, by its id. Tells how many.
     pub fn revoke_approvals(&self, key: Option<&str>) -> Result<usize, RuntimeError> {
         only_people("take back an approval")?;
+        if let Some(id) = key.filter(|key| key.starts_with("ap_")) {
+            return Ok(usize::from(self.inner.approvals.forget(id)?));
+        }
         let file = &self.inner.config.config_file;
         let mut taken = self.inner.approvals.revoke(key)?;
         for listed in allow_list::read(file).unwrap_or_default() {

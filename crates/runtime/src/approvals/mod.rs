@@ -20,7 +20,7 @@ mod watch;
 
 use std::time::{Duration, Instant};
 
-use exoshell_guard::{Decision, Finding, Verdict, visible};
+use exoshell_guard::{Decision, Finding, Grants, Verdict, visible};
 use exoshell_wire::ProcessStatus;
 
 use crate::audit::{Approval, Attempt, AttemptKind, Ended, Outcome, Ticket};
@@ -121,6 +121,7 @@ impl Runtime {
         let task = session.strip_prefix("task:").unwrap_or(session);
         let mut intent = Intent::new(AttemptKind::Input, task, slot, &text);
         intent.directory = Some(process.cwd.display());
+        intent.process = Some(process.id.clone());
         let command = process.command.display();
         let finding = self.inner.policy.judge_input(&intent, &command);
         self.admit_finding(&intent, &text, &finding).await
@@ -228,9 +229,9 @@ impl Runtime {
                 }
                 let answer = tokio::time::timeout(limit, asked).await;
                 let answer = answer.ok().and_then(Result::ok).unwrap_or(Answer::Deny);
-                self.take_answer(&question, finding, answer, approver.name())
+                self.take_answer(&question, answer, approver.name())
             }
-            _ => self.ask_later(&question, finding).await,
+            _ => self.ask_later(&question).await,
         }
     }
 
@@ -238,11 +239,10 @@ impl Runtime {
     fn take_answer(
         &self,
         question: &Question,
-        finding: &Finding,
         answer: Answer,
         by: &str,
     ) -> Result<Verdicted, RuntimeError> {
-        let keys: Vec<String> = finding.keys.iter().map(ToString::to_string).collect();
+        let keys = &question.keys;
         match answer {
             Answer::Deny => {
                 return Ok(Verdicted::Refuse {
@@ -252,8 +252,10 @@ impl Runtime {
                 });
             }
             Answer::Once => {}
-            Answer::Session => self.inner.approvals.grant(&question.session, &keys)?,
-            Answer::Always => allow_list::add(&self.inner.config.config_file, &keys)?,
+            // Nothing that could be kept: it is a yes for now.
+            Answer::Session | Answer::Always if keys.is_empty() => {}
+            Answer::Session => self.inner.approvals.grant(&question.session, keys)?,
+            Answer::Always => allow_list::add(&self.inner.config.config_file, keys)?,
         }
         Ok(Verdicted::Run {
             approval: approval(answer),
@@ -262,11 +264,7 @@ impl Runtime {
     }
 
     /// Stores the question for whoever answers it, and waits for that as long as configured.
-    async fn ask_later(
-        &self,
-        question: &Question,
-        finding: &Finding,
-    ) -> Result<Verdicted, RuntimeError> {
+    async fn ask_later(&self, question: &Question) -> Result<Verdicted, RuntimeError> {
         let approvals = &self.inner.approvals;
         let stored = approvals.ask(question)?;
         let wait = self.inner.config.approval.wait;
@@ -278,7 +276,6 @@ impl Runtime {
                     return match answered.state {
                         State::Allowed(answer) => self.take_answer(
                             question,
-                            finding,
                             // What it grants was kept by whoever answered.
                             if answer == Answer::Deny {
                                 answer
@@ -324,11 +321,17 @@ impl Runtime {
             kind: intent.kind,
             directory: intent.directory.clone(),
             fingerprint: intent.fingerprint(text),
-            text: self.shown(text),
+            text: visible(text),
+            safe_text: self.shown(text),
+            process: intent.process.clone(),
             why: finding.why.clone(),
             cause: visible(finding.span.of(text)),
             category: finding.category.name().to_owned(),
-            keys: finding.keys.iter().map(ToString::to_string).collect(),
+            keys: if Grants::can_cover(finding) {
+                finding.keys.iter().map(ToString::to_string).collect()
+            } else {
+                Vec::new()
+            },
             timeout: self.inner.config.approval.timeout,
         }
     }

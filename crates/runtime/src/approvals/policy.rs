@@ -45,7 +45,7 @@ impl Policy {
             Some(value.to_string_lossy().into_owned())
         };
         Self {
-            guard: Guard::with_rules(rules(config, nested)),
+            guard: Guard::with_rules(rules(config, environment, nested)),
             mode,
             nested,
             gateway: variable(EXOSHELL_GATEWAY_SESSION),
@@ -210,7 +210,8 @@ pub(super) fn controls(config: &Resolved) -> Vec<String> {
 }
 
 /// Reads the user's own rules. Where a model may have chosen the settings, none of them allows.
-pub(super) fn rules(config: &Resolved, nested: bool) -> UserRules {
+pub(super) fn rules(config: &Resolved, environment: &Environment, nested: bool) -> UserRules {
+    let home = environment.user_home();
     let rules = &config.guard;
     let lists = [
         (Action::Allow, &rules.allow, &rules.allow_paths),
@@ -225,7 +226,10 @@ pub(super) fn rules(config: &Resolved, nested: bool) -> UserRules {
         all.commands
             .extend(commands.iter().map(|text| CommandRule::new(text, action)));
         all.paths.extend(paths.iter().map(|path| PathRule {
-            path: path.clone(),
+            path: match (path.strip_prefix('~'), home) {
+                (Some(rest), Some(home)) => format!("{}{rest}", home.display()),
+                _ => path.clone(),
+            },
             action,
         }));
     }

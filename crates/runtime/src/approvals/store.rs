@@ -49,6 +49,12 @@ pub struct StoredQuestion {
     pub directory: Option<String>,
     /// What would be run, as a person may see it.
     pub text: String,
+    /// Whether secrets in it are hidden.
+    #[serde(default)]
+    pub hidden: bool,
+    /// The process it would be written to, if it is input.
+    #[serde(default)]
+    pub process: Option<String>,
     /// Why a yes is needed.
     pub why: String,
     /// What a yes for the session or for good covers.
@@ -145,7 +151,9 @@ impl Store {
             place: question.place.clone(),
             kind: question.kind,
             directory: question.directory.clone(),
-            text: question.text.clone(),
+            text: question.safe_text.clone(),
+            hidden: question.safe_text != question.text,
+            process: question.process.clone(),
             why: question.why.clone(),
             keys: question.keys.clone(),
             answered_by: None,
@@ -263,10 +271,29 @@ impl Store {
         all
     }
 
-    /// Takes a key back from all sessions, or all keys; tells how many were taken.
+    /// Takes back an answer, or the question itself; tells whether it was there.
+    pub(super) fn forget(&self, id: &str) -> Result<bool, RuntimeError> {
+        let _turn = self.lock()?;
+        let known = self.all().iter().any(|stored| stored.id == id);
+        if known {
+            let path = self.path(id);
+            std::fs::remove_file(&path).map_err(state_file::failure("cannot remove", &path))?;
+        }
+        Ok(known)
+    }
+
+    /// Takes a key back from all sessions and unused answers, or all keys; tells how many were
+    /// taken.
     pub(super) fn revoke(&self, key: Option<&str>) -> Result<usize, RuntimeError> {
         let _turn = self.lock()?;
         let mut taken = 0;
+        for stored in self.all() {
+            let named = key.is_none_or(|key| stored.keys.iter().any(|listed| listed == key));
+            if named && matches!(stored.state, State::Allowed(_)) {
+                let _ = std::fs::remove_file(self.path(&stored.id));
+                taken += 1;
+            }
+        }
         for mut stored in self.session_grants() {
             let before = stored.keys.len();
             stored

@@ -37,7 +37,11 @@ pub(super) fn write(file: &File, link: &Link) -> io::Result<()> {
 
 /// Reads the last record.
 pub(super) fn read(folder: &Path) -> io::Result<Head> {
-    let bytes = match std::fs::read(folder.join(NAME)) {
+    let path = folder.join(NAME);
+    if std::fs::metadata(&path).is_ok_and(|known| !known.is_file()) {
+        return Ok(Head::Damaged);
+    }
+    let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Head::Missing),
         Err(error) => return Err(error),

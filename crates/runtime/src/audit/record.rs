@@ -283,7 +283,7 @@ impl Link {
 
     /// Returns the line of the record that follows this one, and its link.
     pub(super) fn follow(&self, fields: &Fields) -> (Vec<u8>, Self) {
-        let number = self.number + 1;
+        let number = self.number.saturating_add(1);
         let mut line = format!(
             "{{\"seq\":{number},\"time\":\"{}\",\"pid\":{},\"prev\":\"{}\"",
             time::rfc3339(SystemTime::now()),

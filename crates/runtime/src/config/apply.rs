@@ -11,7 +11,7 @@ use super::locate::Anchor;
 use super::resolved::{Resolved, Source};
 use super::schema::Config;
 use super::secret::{shown, shown_value};
-use super::slot::{MAX_SECONDS, Slot};
+use super::slot::{Entry, MAX_SECONDS, Slot};
 
 /// Says where a layer came from.
 #[derive(Clone, Copy)]
@@ -78,8 +78,12 @@ impl Layer<'_> {
                 given.take_if(|text| text.is_empty());
                 put(given, target(resolved), |text| origin.text(key, text))
             }
-            Slot::Words { layer, target } => put(layer(config), target(resolved), |words| {
-                origin.words(key, words)
+            Slot::Words {
+                each,
+                layer,
+                target,
+            } => put(layer(config), target(resolved), |words| {
+                origin.words(key, *each, words)
             }),
             Slot::Switch { layer, target } => put(layer(config), target(resolved), Ok),
             Slot::Folder {
@@ -182,13 +186,13 @@ impl Origin<'_> {
         Ok(Some(text))
     }
 
-    fn words(self, key: &Key, words: Vec<String>) -> Result<Vec<String>, ConfigError> {
-        match words.iter().find(|word| word.contains('\0')) {
+    fn words(self, key: &Key, each: Entry, words: Vec<String>) -> Result<Vec<String>, ConfigError> {
+        match words.iter().find(|word| !each.fits(word)) {
             None => Ok(words),
             Some(bad) => Err(ConfigError::BadValue {
                 site: self.site(key, None),
                 value: shown(bad),
-                takes: "a list of strings without NUL".to_owned(),
+                takes: each.takes().to_owned(),
             }),
         }
     }

@@ -35,6 +35,14 @@ pub(crate) fn read(path: &Path, notes: &mut Vec<String>) -> BTreeMap<String, Str
     }
 }
 
+/// Reads the variables of the file for hiding them, whoever else can read it.
+pub(crate) fn read_to_hide(path: &Path) -> BTreeMap<String, String> {
+    let readable = std::fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() <= MAX_SIZE);
+    let text = readable.then(|| std::fs::read_to_string(path));
+    text.and_then(Result::ok)
+        .map_or_else(BTreeMap::new, |text| parse(&text))
+}
+
 /// Reads lines of `NAME=value`, with or without `export` and quotes; other lines are comments.
 fn parse(text: &str) -> BTreeMap<String, String> {
     text.lines().filter_map(pair).collect()

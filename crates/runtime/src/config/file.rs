@@ -36,6 +36,12 @@ impl Config {
 
 /// Reads the file; `None` = there is none, and it was not required.
 pub(super) fn read(path: &Path, required: bool) -> Result<Option<FileLayer>, ConfigError> {
+    if std::fs::metadata(path).is_ok_and(|known| !known.is_file()) {
+        return Err(ConfigError::Unreadable {
+            path: path.to_owned(),
+            source: io::Error::other("not a file"),
+        });
+    }
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error)

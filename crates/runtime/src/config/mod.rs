@@ -13,6 +13,7 @@ mod approval;
 mod choices;
 mod credentials;
 pub(crate) mod dotenv;
+mod entry;
 pub mod env;
 mod env_layer;
 mod error;

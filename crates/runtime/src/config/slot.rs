@@ -10,6 +10,7 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+pub(super) use super::entry::Entry;
 use super::resolved::Resolved;
 use super::schema::{Config, masked};
 use super::secret::shown;
@@ -52,6 +53,8 @@ pub(super) enum Slot {
     /// A list of words. An entry that is no string is kept as it is written, for whoever uses the
     /// list to pass over.
     Words {
+        /// What each of them must be.
+        each: Entry,
         layer: Layer<Vec<String>>,
         target: Target<Vec<String>>,
     },
@@ -120,7 +123,7 @@ impl Slot {
             Self::Count { min, max, .. } => format!("a whole number from {min} to {max}"),
             Self::Amount { min, max, .. } => format!("a number from {min} to {max}"),
             Self::Text { .. } => "a line of text".to_owned(),
-            Self::Words { .. } => "a list of strings".to_owned(),
+            Self::Words { each, .. } => each.takes().to_owned(),
             Self::Switch { .. } => "`true` or `false`".to_owned(),
             Self::Folder { .. } => "a path".to_owned(),
             Self::Choice(choice) => {

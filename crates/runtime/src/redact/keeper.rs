@@ -176,8 +176,8 @@ impl Given {
         for (name, value) in &terminal.env {
             note(name, value.as_bytes(), false, false);
         }
-        // What is wrong with the file is told by those who forward from it.
-        let forwarded = dotenv::read(&config.home.join(".env"), &mut Vec::new());
+        // One that others can read is not forwarded, but hidden all the same.
+        let forwarded = dotenv::read_to_hide(&config.home.join(".env"));
         for (name, value) in config.docker.env.iter().chain(&forwarded) {
             note(name, value.as_bytes(), false, true);
         }

@@ -9,7 +9,7 @@ use super::places::{printable, table};
 use super::{load, written};
 use crate::args::{ApprovalsCommand, PlaceArgs};
 use crate::output;
-use crate::prompt::{Terminal, TerminalApprover};
+use crate::prompt::{Reply, Terminal, TerminalApprover};
 
 /// Longest text in a row of the table, in characters.
 const TEXT: usize = 80;
@@ -27,6 +27,7 @@ pub(crate) async fn run(command: ApprovalsCommand) -> u8 {
 async fn act(runtime: &Runtime, command: ApprovalsCommand) -> Result<u8, RuntimeError> {
     match command {
         ApprovalsCommand::Ls { json } => Ok(list(runtime, json)),
+        ApprovalsCommand::Show { id, json } => show(runtime, &id, json),
         ApprovalsCommand::Allow {
             id,
             session,
@@ -66,9 +67,13 @@ fn answered(
     if as_json {
         return Ok(written(output::json(&question)));
     }
+    output::talk(&crate::prompt::sheet(&question, output::colour()));
     output::talk(&match answer {
         Answer::Deny => format!("denied {id}"),
         Answer::Once => format!("allowed {id} once: the next call that is exactly this one runs"),
+        Answer::Session | Answer::Always if question.keys.is_empty() => {
+            format!("allowed {id} once: each such case is a question of its own")
+        }
         Answer::Session => format!(
             "allowed {} for {}",
             question.keys.join(", "),
@@ -77,6 +82,21 @@ fn answered(
         Answer::Always => format!("allowed {} from now on", question.keys.join(", ")),
     });
     Ok(0)
+}
+
+fn show(runtime: &Runtime, id: &str, as_json: bool) -> Result<u8, RuntimeError> {
+    let questions = runtime.approvals().questions;
+    let question = questions.into_iter().find(|question| question.id == id);
+    let question = question.ok_or_else(|| {
+        RuntimeError::Usage(format!(
+            "there is no question `{id}`; `exoshell approvals ls` lists those that exist"
+        ))
+    })?;
+    if as_json {
+        return Ok(written(output::json(&question)));
+    }
+    let text = format!("{}\n", crate::prompt::sheet(&question, output::colour()));
+    Ok(written(output::data(text.as_bytes())))
 }
 
 fn list(runtime: &Runtime, as_json: bool) -> u8 {
@@ -150,7 +170,9 @@ async fn watch(runtime: &Runtime, as_json: bool) -> Result<u8, RuntimeError> {
                     return Ok(shown);
                 }
             } else if person {
-                ask(runtime, question).await;
+                if !ask(runtime, question).await {
+                    return Ok(0);
+                }
             } else {
                 let row = cells(&question).join("  ");
                 if written(output::data(format!("{row}\n").as_bytes())) != 0 {
@@ -162,15 +184,32 @@ async fn watch(runtime: &Runtime, as_json: bool) -> Result<u8, RuntimeError> {
     }
 }
 
-async fn ask(runtime: &Runtime, question: StoredQuestion) {
+/// Asks; tells whether to go on. A question without an answer stays one.
+async fn ask(runtime: &Runtime, question: StoredQuestion) -> bool {
     let timeout = runtime.config().approval.timeout;
     let text = crate::prompt::stored_words(&question, timeout, output::colour());
     let answer = tokio::task::spawn_blocking(move || Terminal::open()?.ask(&text, timeout)).await;
-    let Ok(Ok(answer)) = answer else {
-        return;
+    let answer = match answer {
+        Ok(Ok(Some(Reply::Answer(answer)))) => answer,
+        Ok(Ok(Some(Reply::Stop))) => return false,
+        _ => {
+            let id = &question.id;
+            output::talk(&format!("exoshell: {id} stays unanswered"));
+            return true;
+        }
     };
     match runtime.answer_approval(&question.id, answer, "exoshell approvals watch") {
-        Ok(_) => {}
+        Ok(_) => output::talk(&format!("exoshell: {}: {}", question.id, word(answer))),
         Err(error) => output::talk(&format!("exoshell: {error}")),
+    }
+    true
+}
+
+const fn word(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Once => "allowed once",
+        Answer::Session => "allowed for the session",
+        Answer::Always => "allowed from now on",
+        Answer::Deny => "denied",
     }
 }

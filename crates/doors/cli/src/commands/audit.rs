@@ -48,7 +48,7 @@ fn show(task: Option<String>, tail: Option<usize>, as_json: bool) -> Result<u8, 
         return Ok(written(output::data(&lines)));
     }
     if rows.is_empty() {
-        output::talk("nothing was attempted yet");
+        output::talk("no attempt like that is recorded");
         return Ok(0);
     }
     let header = [

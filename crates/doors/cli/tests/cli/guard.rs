@@ -308,6 +308,8 @@ fn a_command_that_exoshell_runs_cannot_loosen_anything() {
             "(sleep 1; echo '{DELETE}') | EXOSHELL_HOME={home} script -qec \"{EXOSHELL} attach \
              $(cat process)\" /dev/null"
         ),
+        // Out of sight of its parents.
+        format!("EXOSHELL_HOME={home} unshare -pf --mount-proc {EXOSHELL} approvals allow {id}"),
         // Away from its parents, but not from the guest.
         format!(
             "(EXOSHELL_HOME={home} setsid {EXOSHELL} approvals allow {id} > out 2>&1 &); \

@@ -2,7 +2,7 @@
 
 use super::super::choices::{ApprovalMode, Named};
 use super::super::env;
-use super::super::slot::{Choice, Slot};
+use super::super::slot::{Choice, Entry, Slot};
 use super::{Key, SOME, store, take};
 
 pub(super) static KEYS: &[Key] = &[
@@ -22,6 +22,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: None,
         help: "What was allowed for good, as \"category:target\"; the answer `always` adds to it.",
         slot: Slot::Words {
+            each: Entry::ApprovalKey,
             layer: |c| &mut c.approval.allow,
             target: |r| &mut r.approval.allow,
         },

@@ -1,6 +1,6 @@
 //! Any launcher that gives a pipe: table `[command]`.
 
-use super::super::slot::Slot;
+use super::super::slot::{Entry, Slot};
 use super::Key;
 
 pub(super) static KEYS: &[Key] = &[
@@ -9,6 +9,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: None,
         help: "Words of a command that starts a program in the place, as [\"kubectl\", \"exec\", \"-i\", \"POD\", \"--\"].",
         slot: Slot::Words {
+            each: Entry::Any,
             layer: |c| &mut c.command.launch,
             target: |r| &mut r.command.launch,
         },
@@ -18,6 +19,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: None,
         help: "Words of a command that copies {file} to {target} in the place; empty = through the pipe.",
         slot: Slot::Words {
+            each: Entry::Any,
             layer: |c| &mut c.command.put,
             target: |r| &mut r.command.put,
         },
@@ -27,6 +29,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: None,
         help: "Words of a command that removes the place; empty = nothing to remove.",
         slot: Slot::Words {
+            each: Entry::Any,
             layer: |c| &mut c.command.destroy,
             target: |r| &mut r.command.destroy,
         },

@@ -1,7 +1,7 @@
 //! Docker and Podman: table `[docker]`.
 
 use super::super::env;
-use super::super::slot::Slot;
+use super::super::slot::{Entry, Slot};
 use super::Key;
 
 pub(super) static KEYS: &[Key] = &[
@@ -47,6 +47,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: Some(env::TERMINAL_DOCKER_VOLUMES),
         help: "Mounts, each as \"SOURCE:TARGET[:OPTIONS]\".",
         slot: Slot::Words {
+            each: Entry::Any,
             layer: |c| &mut c.docker.volumes,
             target: |r| &mut r.docker.volumes,
         },
@@ -94,6 +95,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: Some(env::TERMINAL_DOCKER_EXTRA_ARGS),
         help: "Further arguments of `docker run`; they come last.",
         slot: Slot::Words {
+            each: Entry::Any,
             layer: |c| &mut c.docker.extra_args,
             target: |r| &mut r.docker.extra_args,
         },

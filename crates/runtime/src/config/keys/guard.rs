@@ -1,6 +1,6 @@
 //! The user's own rules: table `[guard]`. Of several that fit, the strictest holds.
 
-use super::super::slot::Slot;
+use super::super::slot::{Entry, Slot};
 use super::Key;
 
 pub(super) static KEYS: &[Key] = &[
@@ -9,6 +9,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: None,
         help: "Commands that pass without a question, by their first words, such as \"git push\"; * is any word.",
         slot: Slot::Words {
+            each: Entry::FirstWords,
             layer: |c| &mut c.guard.allow,
             target: |r| &mut r.guard.allow,
         },
@@ -18,6 +19,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: None,
         help: "Commands that a person is always asked about, by their first words.",
         slot: Slot::Words {
+            each: Entry::FirstWords,
             layer: |c| &mut c.guard.ask,
             target: |r| &mut r.guard.ask,
         },
@@ -27,6 +29,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: None,
         help: "Commands that never run, by their first words; holds in containers too.",
         slot: Slot::Words {
+            each: Entry::FirstWords,
             layer: |c| &mut c.guard.deny,
             target: |r| &mut r.guard.deny,
         },
@@ -36,6 +39,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: None,
         help: "Absolute paths that may be written and deleted without a question.",
         slot: Slot::Words {
+            each: Entry::Path,
             layer: |c| &mut c.guard.allow_paths,
             target: |r| &mut r.guard.allow_paths,
         },
@@ -45,6 +49,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: None,
         help: "Absolute paths whose writing or deleting a person is always asked about.",
         slot: Slot::Words {
+            each: Entry::Path,
             layer: |c| &mut c.guard.ask_paths,
             target: |r| &mut r.guard.ask_paths,
         },
@@ -54,6 +59,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: None,
         help: "Absolute paths that are never written or deleted; holds in containers too.",
         slot: Slot::Words {
+            each: Entry::Path,
             layer: |c| &mut c.guard.deny_paths,
             target: |r| &mut r.guard.deny_paths,
         },

@@ -1,7 +1,7 @@
 //! Remote hosts: table `[ssh]`.
 
 use super::super::env;
-use super::super::slot::Slot;
+use super::super::slot::{Entry, Slot};
 use super::Key;
 
 pub(super) static KEYS: &[Key] = &[
@@ -49,6 +49,7 @@ pub(super) static KEYS: &[Key] = &[
         variable: None,
         help: "Further options of ssh, each as \"Name=value\".",
         slot: Slot::Words {
+            each: Entry::Any,
             layer: |c| &mut c.ssh.options,
             target: |r| &mut r.ssh.options,
         },
