@@ -7,8 +7,8 @@ use crate::policy::UserRules;
 use crate::rules;
 use crate::run::Run;
 
-/// Longer commands are asked about without a look. The slowest text of this length found so far,
-/// nothing but `a;`, takes 20 to 55 ms of processor time, depending on how busy the machine is; data takes a few.
+/// Longer commands are asked about without a look. The slowest text of this length found so far
+/// takes 30 ms of processor time on a busy machine, see the example `speed`; data takes a few.
 pub const MAX_COMMAND: usize = 64 * 1024;
 
 /// Judges commands and writes. It holds only the user's rules and can be shared between threads.

@@ -480,3 +480,66 @@ fn what_is_left_of_a_long_loop_is_not_forgotten() {
         assert_eq!(verdict(&command), Verdict::Allow, "{command}");
     }
 }
+
+/// Returns the fuel that a text takes when it is repeated.
+fn fuel(unit: &str, times: usize) -> Option<u32> {
+    let (context, rules) = (context(), UserRules::default());
+    Run::new(&context, &rules).fuel_used(&unit.repeat(times))
+}
+
+#[test]
+fn work_grows_with_the_length_of_a_text_or_its_fuel_runs_out() {
+    for unit in [
+        "a;",
+        "a|",
+        "a&",
+        "a>b;",
+        "$a ",
+        "$(a)",
+        "echo {a,b}{c,d};",
+        "x=1;",
+        "cd ..;cat x;",
+        "git status --short; ls -la src | head -n 5\n",
+        "for i in 1 2 3;do for j in 1 2 3;do a;done;done;",
+        "bash -c 'sh -c \"eval \\\"ls; ls\\\"\"';",
+        "f(){ a;};f;",
+        "/*/?[a-z]*/* ",
+    ] {
+        let times = 2048 / unit.len();
+        let (once, twice) = (fuel(unit, times), fuel(unit, times * 2));
+        let (Some(once), Some(twice)) = (once, twice) else {
+            panic!("4 KiB of {unit:?} take more fuel than there is");
+        };
+        assert!(twice <= once * 2 + 64, "{unit:?}: {once}, then {twice}");
+    }
+}
+
+#[test]
+fn what_grows_from_command_to_command_uses_up_its_fuel() {
+    for unit in [
+        "set -- a $@;",
+        "x=a$x;echo $x;",
+        "x=$x$x;",
+        "x+=aaaaaaaa;",
+        "echo $x >f;x=$(cat f)$(cat f)a;",
+        "cd a;",
+        "a[x]=$b;",
+        "a+=(b);",
+    ] {
+        let finding = Guard::new().check(&unit.repeat(MAX_COMMAND / unit.len()), &context());
+        assert_eq!(finding.verdict, Verdict::Ask, "{unit:?}");
+        assert_eq!(fuel(unit, MAX_COMMAND / unit.len()), None, "{unit:?}");
+    }
+    // Many words in wrappers that each look at all of them.
+    for unit in ["xargs ", "sudo ", "$a "] {
+        let command = unit.repeat(MAX_COMMAND / unit.len());
+        assert_eq!(verdict(&command), Verdict::Ask, "{unit:?}");
+    }
+    // All commands of a group are given the same input.
+    let command = format!(
+        "{{ {} }} <<E\n{}\nE\n",
+        "a;".repeat(10_000),
+        "text ".repeat(8000)
+    );
+    assert_eq!(verdict(&command), Verdict::Ask);
+}

@@ -83,6 +83,9 @@ pub(crate) struct Record {
     /// The guest of the place whose name, image and limits are told here.
     #[serde(default)]
     pub(crate) described: Option<String>,
+    /// The directory that its session was left in, where asking for it means a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) left_in: Option<String>,
     /// What happened to the place and no caller was told yet: a note waits for the first call that
     /// succeeds, perhaps one of another program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -3,7 +3,7 @@
 use super::simple::Argument;
 use super::state::Variable;
 use super::stream::Stream;
-use super::{Run, brace};
+use super::{READ, Run, brace};
 use crate::finding::{Span, Target};
 use crate::syntax::{Parser, Part, Word};
 use crate::text::{self, MAX_TEXT, UNKNOWN};
@@ -173,7 +173,9 @@ impl Run<'_> {
     }
 
     fn place(&mut self, fields: &mut Fields, value: Expanded, quoted: bool) {
-        if !self.handle(value.weight()) {
+        // Splitting makes words.
+        let dearer = if quoted { 1 } else { READ };
+        if !self.handle(value.weight() * dearer) {
             fields.current().push(UNKNOWN);
             return;
         }

@@ -34,6 +34,12 @@ const FUEL: u32 = 60_000;
 /// How many bytes of text may be handled for one step.
 const BYTES_PER_STEP: usize = 64;
 
+/// How much dearer it is to read text as code than to copy it.
+pub(crate) const READ: usize = 8;
+
+/// How many steps of the parser are as dear as one of the run.
+const PARSER_STEPS: usize = 32;
+
 /// How many different keys a finding lists.
 const MAX_KEYS: usize = 8;
 
@@ -147,6 +153,13 @@ impl<'a> Run<'a> {
         result
     }
 
+    /// Walks the whole text and returns how much fuel that took; `None` when there was too little.
+    #[cfg(test)]
+    pub(crate) fn fuel_used(mut self, command: &str) -> Option<u32> {
+        self.parse_and_walk(command);
+        (!self.exhausted).then_some(FUEL - self.fuel)
+    }
+
     /// Judges the write of one file.
     pub(crate) fn judge_write(mut self, path: &str) -> Finding {
         let span = Span::new(0, path.len());
@@ -171,10 +184,14 @@ impl<'a> Run<'a> {
 
     fn parse_and_walk(&mut self, command: &str) -> Stream {
         let mut output = Stream::silent();
-        let failure = Parser::new(command, self.depth / 2).each(|list| {
+        let (failure, steps) = Parser::new(command, self.depth / 2).each(|list| {
             let printed = self.list(list);
             output.append(printed);
         });
+        // The first text has been paid for by its length.
+        if self.depth > 0 {
+            self.step(u32::try_from(steps / PARSER_STEPS).unwrap_or(u32::MAX));
+        }
         if let Some(failure) = failure {
             let span = Span::new(failure.at.min(command.len()), command.len());
             let rule = if failure.limit {
@@ -191,7 +208,7 @@ impl<'a> Run<'a> {
     pub(crate) fn script(&mut self, script: &str, span: Span) -> Stream {
         self.deeper(span, |run| {
             run.pointing_at(span, |run| {
-                if script.len() > text::MAX_TEXT {
+                if !run.handle(script.len() * READ) || script.len() > text::MAX_TEXT {
                     run.report("too-large", span, Target::None, "");
                     return Stream::unknown();
                 }

@@ -1,8 +1,8 @@
 //! Simple commands: what is run, and with what.
 
-use super::Run;
 use super::state::{MAX_ITEMS, Variable};
 use super::stream::{Origin, Stream};
+use super::{READ, Run};
 use crate::finding::{Span, Target};
 use crate::syntax::{Assign, Command, Value, Word};
 use crate::text::{self, UNKNOWN};
@@ -233,8 +233,9 @@ impl Run<'_> {
         let Some((first, arguments)) = words.split_first() else {
             return Stream::silent();
         };
-        // Wrappers in wrappers look at the same words again and again.
-        if !self.handle(words.len() * 32) {
+        // Programs read their words, and wrappers in wrappers the same ones again.
+        let read: usize = words.iter().map(|word| word.text.len() * READ + 32).sum();
+        if !self.handle(read) {
             return Stream::unknown();
         }
         self.deceptive_call(first, arguments);

@@ -59,7 +59,9 @@ impl<'a> Parser<'a> {
 
     /// Parses the whole text and hands over each piece as soon as it is complete, so that no more
     /// than a few commands are kept. What precedes an error is handed over too: bash runs it.
-    pub(crate) fn each(mut self, mut walk: impl FnMut(&List)) -> Option<Failure> {
+    /// How many steps it took is returned as well.
+    pub(crate) fn each(mut self, mut walk: impl FnMut(&List)) -> (Option<Failure>, usize) {
+        let before = self.steps;
         let mut list = List::default();
         let parsed = loop {
             match self.next_item(&mut list) {
@@ -74,7 +76,7 @@ impl<'a> Parser<'a> {
             }
         };
         walk(&list);
-        parsed.err()
+        (parsed.err(), before.saturating_sub(self.steps))
     }
 
     /// Reads the last here-documents; anything else that is left is a failure.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{Handler, Table};
 use crate::finding::{Span, Target};
-use crate::run::{Argument, Call, Origin, Run, Stream};
+use crate::run::{Argument, Call, Origin, READ, Run, Stream};
 use crate::text::{self, UNKNOWN};
 
 /// Shells whose language is that of bash, near enough.
@@ -68,6 +68,7 @@ impl Run<'_> {
             "hidden-code"
         };
         self.report(rule, span, Target::None, "");
+        self.handle(stream.weight() * READ);
         match (&stream.text, kind) {
             (Some(code), Kind::Shell | Kind::Program) => {
                 let code = code.clone();

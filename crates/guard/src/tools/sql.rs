@@ -3,7 +3,7 @@
 use super::options::{Grammar, Options};
 use super::{Handler, Table};
 use crate::finding::Target;
-use crate::run::{Call, Run, Stream};
+use crate::run::{Call, READ, Run, Stream};
 use crate::text::{first, from, upto};
 
 pub(super) const TABLE: Table = &[
@@ -136,6 +136,9 @@ fn client(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 fn statements(run: &mut Run<'_>, call: &Call<'_>, sql: &str, at: usize) {
     let span = call.span_of(at);
+    if !run.handle(sql.len() * READ) {
+        return;
+    }
     for statement in split(sql) {
         match deed(&statement) {
             Deed::Nothing => {}

@@ -54,7 +54,12 @@ impl Runtime {
         if let Some(known) = self.directory_of(slot, task) {
             return Ok(Some(known));
         }
-        // A place that cannot be reached says so when the command is to run.
+        if !slot.spec.is_local() {
+            // Asking would mean to connect, perhaps to a place that is about to be replaced.
+            let record = self.known_record(slot, task);
+            let left = record.and_then(|record| record.left_in);
+            return Ok(left.or_else(|| self.fresh_directory(slot, task)));
+        }
         if let Ok(Some(link)) = slot.existing().await
             && let Ok(info) = link.info().await
         {

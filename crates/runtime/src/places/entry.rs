@@ -146,6 +146,7 @@ impl Runtime {
                 own_directory,
                 incarnation: None,
                 described: None,
+                left_in: None,
                 untold: Vec::new(),
             })
         })

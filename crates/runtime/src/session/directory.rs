@@ -6,13 +6,21 @@ use std::sync::{MutexGuard, PoisonError};
 
 use crate::error::RuntimeError;
 use crate::places::slot::Slot;
+use crate::record::Record;
 use crate::runtime::Runtime;
 
 impl Runtime {
     /// Remembers the directory that a task's session was left in.
     pub(crate) fn moved(&self, slot: &Slot, task: &str, directory: &str) {
         let key = (slot.label.clone(), task.to_owned());
-        self.directories().insert(key, directory.to_owned());
+        let before = self.directories().insert(key, directory.to_owned());
+        if slot.spec.is_local() || !slot.spec.is_checked() || before.as_deref() == Some(directory) {
+            return;
+        }
+        // Without it the next program asks more often than it needs to, and that is all.
+        let _ = self.inner.records.update(task, &slot.label, |record| {
+            record.left_in = Some(directory.to_owned());
+        });
     }
 
     /// Returns the directory that a task's session was left in, if this program knows.
@@ -38,14 +46,18 @@ impl Runtime {
         if !slot.spec.is_local() {
             return self.fresh_directory(slot, task);
         }
-        let records = self.inner.records.of_task(task);
-        let record = records
-            .into_iter()
-            .find(|record| record.label == slot.label);
-        match record {
+        match self.known_record(slot, task) {
             Some(record) => Some(record.directory.display()),
             None => self.fresh_directory(slot, task),
         }
+    }
+
+    /// Returns what is kept of a task's place, if anything is.
+    pub(crate) fn known_record(&self, slot: &Slot, task: &str) -> Option<Record> {
+        let records = self.inner.records.of_task(task);
+        records
+            .into_iter()
+            .find(|record| record.label == slot.label)
     }
 
     /// Returns the directory that a fresh session of a task would start in.
