@@ -17,6 +17,7 @@ fn record(task: &str) -> Record {
         own_directory: false,
         incarnation: None,
         described: None,
+        left_in: None,
         untold: Vec::new(),
     }
 }
