@@ -1,5 +1,17 @@
 //! What a check knows of the world.
 
+/// What a command reads from its standard input, or is typed to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Input<'a> {
+    /// Nothing.
+    #[default]
+    Empty,
+    /// This text.
+    Text(&'a str),
+    /// Something that is not known yet.
+    Unknown,
+}
+
 /// Where a command would run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {

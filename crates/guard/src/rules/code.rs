@@ -520,6 +520,13 @@ pub(super) const RULES: &[Rule] = &[
         ],
     ),
     rule(
+        "typed-command",
+        Category::ToolExec,
+        "What is typed to it may be a command",
+        &["echo 'shell ls' | gdb x"],
+        &["echo bt | gdb x", "gdb x", "git log | less"],
+    ),
+    rule(
         "unknown-command",
         Category::DynamicCommand,
         "It runs a command whose name is only known when it runs",

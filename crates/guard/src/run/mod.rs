@@ -50,6 +50,8 @@ pub(crate) struct Run<'a> {
     pub(crate) state: state::State,
     /// What the current command would read; `None` is whatever the task's own input is.
     pub(crate) stdin: Option<Stream>,
+    /// What is typed to the whole command, wherever it is read from.
+    pub(crate) fed: Option<Stream>,
     /// Functions being walked, with whether each was entered in a pipe or in the background.
     calls: Vec<String>,
     /// How many pipes and background lists surround the current command.
@@ -96,6 +98,7 @@ impl<'a> Run<'a> {
             home: home.to_owned(),
             state: state::State::new(&context.cwd, home),
             stdin: None,
+            fed: None,
             calls: Vec::new(),
             aside: 0,
             recursions: 0,
@@ -114,6 +117,12 @@ impl<'a> Run<'a> {
             away: 0,
             sudo: false,
         }
+    }
+
+    /// Gives the whole command something to read.
+    pub(crate) fn feed(&mut self, input: Stream) {
+        self.stdin = Some(input.clone());
+        self.fed = Some(input);
     }
 
     /// Walks the whole text and returns what was found.

@@ -275,7 +275,8 @@ impl Run<'_> {
         if matches!(
             path.as_str(),
             "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"
-        ) {
+        ) || text == "-" && kind == Kind::Interpreter
+        {
             if let Some(stream) = self.stdin.clone() {
                 self.executes_stream(&stream, kind, span);
             }
