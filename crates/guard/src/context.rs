@@ -25,6 +25,9 @@ pub struct Context {
     pub temp: Vec<String>,
     /// Our own state, settings, sockets and logs: writing there is `self-control`.
     pub controls: Vec<String>,
+    /// Whether the command runs in a shell whose state outlives it: then functions, aliases and
+    /// the like are judged for what later commands could make of them.
+    pub persists: bool,
 }
 
 impl Context {
@@ -37,6 +40,7 @@ impl Context {
             home: home.into(),
             temp: Vec::new(),
             controls: Vec::new(),
+            persists: false,
         }
     }
 }

@@ -88,7 +88,7 @@ fn text_for_an_interpreter_is_code() {
         "gdb ./x",
         "ruby -",
     ] {
-        let text = "system('x')\n1e ls\n\\! ls\n";
+        let text = "1e ls\n\\! ls\nsystem(1)\n";
         assert_eq!(fed(command, text).verdict, Verdict::Ask, "{command}");
         let unknown = Guard::new().check_fed(command, Input::Unknown, &context());
         assert_eq!(unknown.verdict, Verdict::Ask, "{command}");

@@ -195,3 +195,7 @@ mod tests;
 #[cfg(test)]
 #[path = "fed_tests.rs"]
 mod fed_tests;
+
+#[cfg(test)]
+#[path = "later_tests.rs"]
+mod later_tests;

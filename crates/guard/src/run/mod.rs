@@ -6,6 +6,7 @@
 
 mod brace;
 mod expand;
+mod later;
 mod parameter;
 mod redirect;
 mod simple;
@@ -72,6 +73,8 @@ pub(crate) struct Run<'a> {
     pub(crate) substituted: Origin,
     /// How many process substitutions there were.
     processes: u32,
+    /// Whether a positional parameter was looked up.
+    took_parameters: bool,
     depth: u32,
     fuel: u32,
     exhausted: bool,
@@ -109,6 +112,7 @@ impl<'a> Run<'a> {
             allowed: false,
             substituted: Origin::NONE,
             processes: 0,
+            took_parameters: false,
             depth: 0,
             fuel: FUEL,
             exhausted: false,
