@@ -199,3 +199,7 @@ mod fed_tests;
 #[cfg(test)]
 #[path = "later_tests.rs"]
 mod later_tests;
+
+#[cfg(test)]
+#[path = "protected_tests.rs"]
+mod protected_tests;

@@ -20,6 +20,7 @@ mod pattern;
 mod permissions;
 mod process;
 mod programs;
+mod protected;
 mod sed;
 mod shell;
 mod sql;
@@ -122,12 +123,14 @@ pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     }
     fed::judge(run, call);
     let Some(program) = PROGRAMS.get(name) else {
+        protected::judge(run, call);
         fed::shell(run, call);
         return effects::passes_through(run, call, false);
     };
     let wrapped = wrapper::judge(run, call, &program.wrappers);
     if wrapped.is_none() {
         fed::shell(run, call);
+        protected::judge(run, call);
     }
     let output = if let Some(output) = wrapped {
         output
