@@ -1,5 +1,17 @@
 //! What a check knows of the world.
 
+/// What a command reads from its standard input, or is typed to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Input<'a> {
+    /// Nothing.
+    #[default]
+    Empty,
+    /// This text.
+    Text(&'a str),
+    /// Something that is not known yet.
+    Unknown,
+}
+
 /// Where a command would run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
@@ -13,6 +25,9 @@ pub struct Context {
     pub temp: Vec<String>,
     /// Our own state, settings, sockets and logs: writing there is `self-control`.
     pub controls: Vec<String>,
+    /// Whether the command runs in a shell whose state outlives it: then functions, aliases and
+    /// the like are judged for what later commands could make of them.
+    pub persists: bool,
 }
 
 impl Context {
@@ -25,6 +40,7 @@ impl Context {
             home: home.into(),
             temp: Vec::new(),
             controls: Vec::new(),
+            persists: false,
         }
     }
 }

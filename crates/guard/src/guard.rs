@@ -1,11 +1,11 @@
 //! The check itself.
 
-use crate::context::Context;
+use crate::context::{Context, Input};
 use crate::finding::{ApprovalKey, Category, Finding, Span, Target, Verdict};
 use crate::paths::Paths;
 use crate::policy::UserRules;
 use crate::rules;
-use crate::run::Run;
+use crate::run::{Run, Stream};
 
 /// Longer commands are asked about without a look. The slowest text of this length found so far
 /// takes 30 ms of processor time on a busy machine, see the example `speed`; data takes a few.
@@ -44,6 +44,43 @@ impl Guard {
             .find(|(_, character)| noncharacter(*character))
             .unwrap_or_default();
         asked("hidden-characters", Span::new(at, command.len()))
+    }
+
+    /// Judges a command that reads this input.
+    ///
+    /// What a shell or an interpreter would read is judged as code, what a program would only
+    /// handle is data. Input that is not known is asked about where it would be run.
+    #[must_use]
+    pub fn check_fed(&self, command: &str, input: Input<'_>, context: &Context) -> Finding {
+        let Some(input) = stream(input) else {
+            return self.check(command, context);
+        };
+        if command.len() > MAX_COMMAND || command.chars().any(noncharacter) {
+            return self.check(command, context);
+        }
+        let mut run = Run::new(context, &self.rules);
+        run.feed(input);
+        run.judge(command)
+    }
+
+    /// Judges a command that reads this input by the user's own rules only.
+    #[must_use]
+    pub fn check_user_rules_fed(
+        &self,
+        command: &str,
+        input: Input<'_>,
+        context: &Context,
+    ) -> Finding {
+        let Some(input) = stream(input).filter(|_| !self.rules.is_empty()) else {
+            return self.check_user_rules(command, context);
+        };
+        if command.len() > MAX_COMMAND || command.chars().any(noncharacter) {
+            return self.check(command, context);
+        }
+        let mut run = Run::new(context, &self.rules);
+        run.only_user_rules = true;
+        run.feed(input);
+        run.judge(command)
     }
 
     /// Judges a command by the user's own rules only, for places that can be thrown away.
@@ -106,6 +143,17 @@ fn noncharacter(character: char) -> bool {
     u32::from(character) & 0xFFFE == 0xFFFE
 }
 
+/// Returns what flows into a command; `None` when nothing does. Text that cannot be walked is not
+/// known.
+fn stream(input: Input<'_>) -> Option<Stream> {
+    match input {
+        Input::Empty | Input::Text("") => None,
+        Input::Text(text) if text.chars().any(noncharacter) => Some(Stream::unknown()),
+        Input::Text(text) => Some(Stream::known(text)),
+        Input::Unknown => Some(Stream::unknown()),
+    }
+}
+
 /// Returns a question about a text that was not walked.
 fn asked(rule: &'static str, span: Span) -> Finding {
     let (category, why) =
@@ -143,3 +191,15 @@ pub fn resolve(path: &str, context: &Context) -> Option<String> {
 #[cfg(test)]
 #[path = "guard_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "fed_tests.rs"]
+mod fed_tests;
+
+#[cfg(test)]
+#[path = "later_tests.rs"]
+mod later_tests;
+
+#[cfg(test)]
+#[path = "protected_tests.rs"]
+mod protected_tests;

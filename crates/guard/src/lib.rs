@@ -48,7 +48,7 @@ mod tools;
 mod visible;
 
 pub use approval::{Decision, Grants, Mode};
-pub use context::Context;
+pub use context::{Context, Input};
 pub use finding::{ApprovalKey, Category, Finding, Span, Target, Verdict};
 pub use guard::{Guard, MAX_COMMAND, resolve};
 pub use policy::{Action, CommandRule, PathRule, UserRules};

@@ -431,6 +431,28 @@ pub(crate) fn below(path: &str, directory: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// Tells whether a path, which may hold patterns, is `directory` or lies below it, or with `whole`
+/// above it.
+pub(crate) fn covers(path: &str, directory: &str, whole: bool) -> bool {
+    let mut wanted = directory.split('/').filter(|part| !part.is_empty());
+    let mut parts = path.split('/').filter(|part| !part.is_empty());
+    loop {
+        match (wanted.next(), parts.next()) {
+            (None, _) => return true,
+            (Some(_), None) => return whole,
+            (Some(name), Some(part)) => {
+                // A pattern does not find hidden names unless it says so.
+                let seen = !name.starts_with('.') || part.starts_with('.');
+                let glob = text::globbed(part) && !text::uncertain(part) && seen;
+                let fits = part == name || glob && matches(part, name);
+                if !fits {
+                    return false;
+                }
+            }
+        }
+    }
+}
+
 /// Tells whether a path is one of [`SYSTEM`] or lies below one.
 fn in_system(path: &str) -> bool {
     let first = path.as_bytes().get(1);

@@ -1,6 +1,6 @@
 //! The user's own rules: allow, ask or deny by the beginning of a command and by path.
 
-use crate::paths::below;
+use crate::paths::covers;
 use crate::run::Argument;
 
 /// What a rule of the user says.
@@ -110,9 +110,13 @@ impl UserRules {
         Opinion(fitting.map(|rule| rule.action).max())
     }
 
-    /// Returns what the rules say about a resolved path.
-    pub(crate) fn path(&self, path: &str) -> Opinion {
-        let fitting = self.paths.iter().filter(|rule| below(path, &rule.path));
+    /// Returns what the rules say about a resolved path, which may hold patterns; with `whole`,
+    /// what lies below it counts as well.
+    pub(crate) fn path(&self, path: &str, whole: bool) -> Opinion {
+        let fitting = self
+            .paths
+            .iter()
+            .filter(|rule| covers(path, &rule.path, whole));
         Opinion(fitting.map(|rule| rule.action).max())
     }
 }

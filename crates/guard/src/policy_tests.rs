@@ -55,8 +55,13 @@ fn a_path_does_not_borrow_the_allowance_of_a_name() {
 
 #[test]
 fn paths_are_matched_by_whole_parts() {
-    assert!(rules().path("/srv/x").allows());
-    assert_eq!(rules().path("/srv/data/x").report(), Some("user-deny"));
-    assert_eq!(rules().path("/srv/data").report(), Some("user-deny"));
-    assert_eq!(rules().path("/srv2"), Opinion(None));
+    assert!(rules().path("/srv/x", false).allows());
+    assert_eq!(
+        rules().path("/srv/data/x", false).report(),
+        Some("user-deny")
+    );
+    assert_eq!(rules().path("/srv/data", false).report(), Some("user-deny"));
+    assert_eq!(rules().path("/srv2", false), Opinion(None));
+    assert_eq!(rules().path("/", false), Opinion(None));
+    assert_eq!(rules().path("/", true).report(), Some("user-deny"));
 }

@@ -64,6 +64,7 @@ fn a_rule_that_only_code_can_show_is_the_exception() {
     assert_eq!(
         without,
         [
+            "later-command",
             "not-text",
             "too-large",
             "too-intricate",

@@ -357,6 +357,7 @@ impl Run<'_> {
         if name == "HOME" && !value.is_empty() && !text::uncertain(&value) {
             self.home.clone_from(&value);
         }
+        self.leaves_table(name);
         self.state.set(name, Variable::Scalar(value));
     }
 }

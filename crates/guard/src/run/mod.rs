@@ -6,6 +6,7 @@
 
 mod brace;
 mod expand;
+mod later;
 mod parameter;
 mod redirect;
 mod simple;
@@ -56,6 +57,8 @@ pub(crate) struct Run<'a> {
     pub(crate) state: state::State,
     /// What the current command would read; `None` is whatever the task's own input is.
     pub(crate) stdin: Option<Stream>,
+    /// What is typed to the whole command, wherever it is read from.
+    pub(crate) fed: Option<Stream>,
     /// Functions being walked, with whether each was entered in a pipe or in the background.
     calls: Vec<String>,
     /// How many pipes and background lists surround the current command.
@@ -76,6 +79,8 @@ pub(crate) struct Run<'a> {
     pub(crate) substituted: Origin,
     /// How many process substitutions there were.
     processes: u32,
+    /// Whether a positional parameter was looked up.
+    took_parameters: bool,
     depth: u32,
     fuel: u32,
     exhausted: bool,
@@ -102,6 +107,7 @@ impl<'a> Run<'a> {
             home: home.to_owned(),
             state: state::State::new(&context.cwd, home),
             stdin: None,
+            fed: None,
             calls: Vec::new(),
             aside: 0,
             recursions: 0,
@@ -112,6 +118,7 @@ impl<'a> Run<'a> {
             allowed: false,
             substituted: Origin::NONE,
             processes: 0,
+            took_parameters: false,
             depth: 0,
             fuel: FUEL,
             exhausted: false,
@@ -120,6 +127,12 @@ impl<'a> Run<'a> {
             away: 0,
             sudo: false,
         }
+    }
+
+    /// Gives the whole command something to read.
+    pub(crate) fn feed(&mut self, input: Stream) {
+        self.stdin = Some(input.clone());
+        self.fed = Some(input);
     }
 
     /// Walks the whole text and returns what was found.

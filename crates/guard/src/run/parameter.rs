@@ -61,6 +61,7 @@ impl Run<'_> {
 
     fn value(&mut self, name: &str, subscript: Option<&str>, quoted: bool) -> Option<Expanded> {
         if is_positional(name) {
+            self.took_parameters = true;
             return self.positional(name, quoted);
         }
         let variable = self.state.variable(name);

@@ -156,6 +156,7 @@ impl Run<'_> {
         if let Some(subscript) = &assign.subscript {
             self.subscript(subscript);
         }
+        self.leaves_table(&assign.name);
         match &assign.value {
             Value::Scalar(word) => {
                 let mut text = self.single(&word.parts);

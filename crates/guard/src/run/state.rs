@@ -110,6 +110,13 @@ impl State {
         Rc::make_mut(&mut self.functions).insert(name.to_owned(), Rc::clone(body));
     }
 
+    /// Takes over the functions and aliases of another state.
+    pub(super) fn functions_of(&mut self, other: &Self) {
+        self.functions = Rc::clone(&other.functions);
+        self.aliases = Rc::clone(&other.aliases);
+        self.aliases_expand = other.aliases_expand;
+    }
+
     pub(crate) fn alias(&self, name: &str) -> Option<&str> {
         self.aliases.get(name).map(String::as_str)
     }

@@ -18,6 +18,9 @@ impl Origin {
     /// From a list of processes found by name.
     pub(crate) const PROCESSES: Self = Self(16);
 
+    /// From our own controls, or a list of our own processes.
+    pub(crate) const CONTROL: Self = Self(32);
+
     pub(crate) fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

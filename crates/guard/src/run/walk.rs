@@ -100,6 +100,7 @@ impl Run<'_> {
             Body::Case { word, arms } => self.case(word, arms),
             Body::Function { name, body } => {
                 self.state.define(name, body);
+                self.leaves_function(name, body, span);
                 Stream::silent()
             }
             Body::Test(words) => self.test(words),

@@ -25,6 +25,8 @@ pub(super) const TABLE: Table = &[
     (&["history", "fc"], history),
     (&["compgen", "complete"], compgen),
     (&["enable"], enable),
+    (&["hash"], hash),
+    (&["bind"], bind),
     (
         &[
             "true", ":", "false", "exit", "return", "break", "continue", "wait", "sleep",
@@ -104,6 +106,7 @@ fn alias(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     for argument in call.arguments {
         if let Some((name, text)) = argument.text.split_once('=') {
             run.state.set_alias(name, text);
+            run.leaves_code(text, true, argument.span);
         }
     }
     Stream::silent()
@@ -294,11 +297,43 @@ fn history(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 /// `-C command` runs a command to find completions.
 fn compgen(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let options = Options::parse(call.arguments, Grammar::new("AGWFCXPSo", &[]));
+    if call.name == "complete"
+        && (options.value("C", "").is_some()
+            || options
+                .value("W", "")
+                .is_some_and(|words| words.contains(['$', '`'])))
+    {
+        run.leaves("complete", call.span);
+    }
     if call.name == "compgen"
         && let Some(code) = options.value("C", "")
     {
         run.report("tool-runs-command", call.span, Target::None, code);
         run.script(code, call.span);
+    }
+    Stream::unknown()
+}
+
+/// `-p path name` makes a name mean another program.
+fn hash(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
+    if let [option, _, _, ..] = call.arguments
+        && option.text.starts_with('-')
+        && option.text.contains('p')
+    {
+        run.leaves("hash -p", call.span);
+    }
+    Stream::unknown()
+}
+
+/// Keys can be bound to commands, and to text that is typed.
+fn bind(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
+    let lists = |text: &str| {
+        text.strip_prefix('-').is_some_and(|letters| {
+            !letters.is_empty() && letters.chars().all(|letter| "lpPsSvVX".contains(letter))
+        })
+    };
+    if !call.texts().all(lists) {
+        run.leaves("bind", call.span);
     }
     Stream::unknown()
 }

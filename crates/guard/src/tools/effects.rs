@@ -133,8 +133,8 @@ impl Run<'_> {
             return;
         };
         let path = resolved.path;
-        if let Some(rule) = self.user_rules.path(&path).report() {
-            self.report(rule, span, Target::None, text);
+        if !self.user_rules.paths.is_empty() {
+            self.denied(&path, false, text, span);
         }
         let paths = self.paths();
         let rule = if paths.control(&path) {
@@ -161,8 +161,13 @@ impl Run<'_> {
         let resolved = self.paths().resolve(text);
         let whole = resolved.as_ref().is_some_and(|resolved| resolved.contents);
         let path = resolved.map(|resolved| resolved.path).unwrap_or_default();
-        if let Some(rule) = self.user_rules.path(&path).report() {
-            self.report(rule, span, Target::None, text);
+        if !self.user_rules.paths.is_empty() && !path.is_empty() {
+            if whole && !recursive && !bulk {
+                let all = super::protected::contents(path.clone(), text);
+                self.denied(&all, false, text, span);
+            } else {
+                self.denied(&path, recursive || bulk, text, span);
+            }
         }
         let paths = self.paths();
         let loss = if path.is_empty() {
@@ -218,6 +223,9 @@ impl Run<'_> {
         }
         if paths::disk(&path) {
             self.report("raw-disk-read", span, Target::Device, text);
+        }
+        if self.paths().control(&path) {
+            return Stream::from(Origin::CONTROL.with(Origin::FILE));
         }
         if private(&path) || holds_secrets {
             return Stream::from(Origin::SECRET.with(Origin::FILE));
@@ -275,7 +283,8 @@ impl Run<'_> {
         if matches!(
             path.as_str(),
             "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"
-        ) {
+        ) || text == "-" && kind == Kind::Interpreter
+        {
             if let Some(stream) = self.stdin.clone() {
                 self.executes_stream(&stream, kind, span);
             }

@@ -138,6 +138,8 @@ fn expression(run: &mut Run<'_>, call: &Call<'_>, roots: &[&str], from: usize) {
 }
 
 fn find_delete(run: &mut Run<'_>, root: &str, everything: bool, span: Span) {
+    let path = run.paths().absolute(root);
+    run.denied(&path, true, root, span);
     let target = run.paths().target_of(root);
     let rule = match run.paths().loss(root) {
         Loss::Root if everything => "wipe-root",

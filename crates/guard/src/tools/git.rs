@@ -73,7 +73,91 @@ fn git(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     } else {
         target
     };
+    touches(run, &global, &rest, verb.text);
     subcommand(run, &rest, verb.text, target)
+}
+
+/// Verbs that leave the files of a working tree as they are.
+const KEEPING: &[&str] = &[
+    "status",
+    "log",
+    "diff",
+    "show",
+    "blame",
+    "annotate",
+    "grep",
+    "ls-files",
+    "ls-tree",
+    "ls-remote",
+    "rev-parse",
+    "rev-list",
+    "branch",
+    "remote",
+    "describe",
+    "shortlog",
+    "cat-file",
+    "config",
+    "fetch",
+    "tag",
+    "reflog",
+    "help",
+    "version",
+    "add",
+    "commit",
+    "push",
+    "diff-tree",
+    "diff-index",
+    "archive",
+    "bundle",
+    "fsck",
+    "count-objects",
+    "for-each-ref",
+    "merge-base",
+    "name-rev",
+    "whatchanged",
+    "show-ref",
+    "var",
+    "check-ignore",
+    "check-attr",
+    "notes",
+    "range-diff",
+    "cherry",
+    "stage",
+];
+
+/// Judges a working tree, and files in it, that the user's rules or our controls protect.
+fn touches(run: &mut Run<'_>, global: &Options<'_>, call: &Call<'_>, verb: &str) {
+    let outer = run.state.cwd.clone();
+    let directory = global
+        .value("C", "")
+        .or_else(|| global.value("", "work-tree"))
+        .unwrap_or(".");
+    let inside = run.paths().resolve(directory);
+    let own = inside
+        .as_ref()
+        .is_some_and(|inside| run.paths().control(&inside.path));
+    let reads = matches!(
+        verb,
+        "status" | "log" | "diff" | "show" | "ls-files" | "rev-parse"
+    );
+    if own && !reads {
+        run.report("own-controls", call.span, Target::None, directory);
+    }
+    if KEEPING.contains(&verb) || run.user_rules.paths.is_empty() {
+        return;
+    }
+    if let Some(inside) = &inside {
+        run.denied(&inside.path, verb == "clean", directory, call.span);
+    }
+    run.enter(inside.map(|inside| inside.path));
+    for operand in &Options::parse(call.arguments, Grammar::PLAIN).operands {
+        let path = run.paths().absolute(operand.text);
+        if !path.is_empty() {
+            let whole = matches!(verb, "rm" | "mv" | "checkout" | "restore" | "clean");
+            run.denied(&path, whole, operand.text, call.span_of(operand.at));
+        }
+    }
+    run.state.cwd = outer;
 }
 
 fn subcommand(run: &mut Run<'_>, call: &Call<'_>, verb: &str, target: Target) -> Stream {

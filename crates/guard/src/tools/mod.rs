@@ -9,6 +9,7 @@ mod builtin;
 mod delete;
 mod disk;
 mod effects;
+mod fed;
 mod find;
 mod git;
 mod interpreter;
@@ -19,6 +20,7 @@ mod pattern;
 mod permissions;
 mod process;
 mod programs;
+mod protected;
 mod sed;
 mod shell;
 mod sql;
@@ -119,10 +121,18 @@ pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     if let Some(output) = wrapper::special(run, call) {
         return output;
     }
+    fed::judge(run, call);
     let Some(program) = PROGRAMS.get(name) else {
+        protected::judge(run, call);
+        fed::shell(run, call);
         return effects::passes_through(run, call, false);
     };
-    let output = if let Some(output) = wrapper::judge(run, call, &program.wrappers) {
+    let wrapped = wrapper::judge(run, call, &program.wrappers);
+    if wrapped.is_none() {
+        fed::shell(run, call);
+        protected::judge(run, call);
+    }
+    let output = if let Some(output) = wrapped {
         output
     } else if let Some(handler) = program.handler {
         handler(run, call)

@@ -19,6 +19,17 @@ pub(super) const TABLE: Table = &[
     (&["pgrep", "pidof", "ps", "lsof_"], listing),
 ];
 
+/// Tells whether the name of a process, or a pattern for names, may mean one of ours.
+fn ours(name: &str) -> bool {
+    let plain = name.trim_start_matches('^');
+    let plain = plain
+        .split(['.', '*', '[', '?', '$', '(', '|'])
+        .next()
+        .unwrap_or(plain);
+    name.contains("exoshell")
+        || plain.len() > 2 && ("exoshell".starts_with(plain) || plain.starts_with("exoshell"))
+}
+
 /// Tells whether a signal cannot be caught.
 fn fatal(signal: &str) -> bool {
     let signal = signal.to_ascii_uppercase();
@@ -69,6 +80,14 @@ fn kill(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
                 .map_or(Origin::NONE, |stream| stream.origin),
         )
         .has(Origin::PROCESSES);
+    let sources = run.substituted.with(
+        run.stdin
+            .as_ref()
+            .map_or(Origin::NONE, |stream| stream.origin),
+    );
+    if sources.has(Origin::CONTROL) {
+        run.report("own-controls", call.span, Target::None, call.name);
+    }
     for target in targets {
         let text = target.text.trim();
         let by_name = text.contains(|first: char| first.is_ascii_alphabetic())
@@ -123,7 +142,7 @@ fn by_name(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         .any(|name| matches!(name, "." | ".*" | "" | "*"))
         || options.has("uU", "user") && options.operands.is_empty()
         || (call.name == "killall" && options.has("r", "regexp"));
-    if options.texts().any(|name| name.contains("exoshell")) {
+    if options.texts().any(ours) {
         run.report("own-controls", call.span, Target::None, call.name);
     }
     if by_signal || broad {
@@ -177,10 +196,12 @@ fn init(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     Stream::silent()
 }
 
-fn listing(run: &mut Run<'_>, _: &Call<'_>) -> Stream {
+fn listing(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
+    let own = call.texts().any(ours);
     let origin = run
         .stdin
         .as_ref()
         .map_or(Origin::NONE, |stream| stream.origin);
-    Stream::from(origin.with(Origin::PROCESSES))
+    let own = if own { Origin::CONTROL } else { Origin::NONE };
+    Stream::from(origin.with(Origin::PROCESSES).with(own))
 }

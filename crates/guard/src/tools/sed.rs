@@ -4,7 +4,7 @@ use super::options::{Grammar, Options};
 use super::{Handler, Table};
 use crate::finding::Target;
 use crate::run::{Call, Run, Stream};
-use crate::text::{first, from, upto};
+use crate::text::{UNKNOWN, first, from, upto};
 
 pub(super) const TABLE: Table = &[(&["sed", "ssed"], sed as Handler)];
 
@@ -33,6 +33,9 @@ fn sed(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     if !has_script && let Some((first, rest)) = options.operands.split_first() {
         scripts.push(first.text);
         files = rest;
+    }
+    for (file, at) in options.values("f", "file") {
+        script_file(run, call, file, at);
     }
     for script in scripts {
         let found = read(script);
@@ -68,6 +71,30 @@ fn sed(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let mut output = super::effects::passes_through(run, call, true);
     output.origin = output.origin.with(crate::run::Origin::NONE);
     output
+}
+
+/// A script that comes with the input, or was made by this very command.
+fn script_file(run: &mut Run<'_>, call: &Call<'_>, file: &str, at: usize) {
+    let path = run.paths().absolute(file);
+    let input = file == "-" || path == "/dev/stdin" || path == "/dev/fd/0";
+    let stream = if input {
+        run.stdin.clone()
+    } else {
+        run.state.file(&path).cloned()
+    };
+    let Some(stream) = stream else { return };
+    let runs = stream.text.as_deref().is_none_or(|script| {
+        let found = read(script);
+        !found.commands.is_empty() || !found.files.is_empty() || script.contains(UNKNOWN)
+    });
+    if runs {
+        run.report(
+            "tool-runs-command",
+            call.span_of(at),
+            Target::None,
+            "sed -f",
+        );
+    }
 }
 
 /// Reads a script command by command.

@@ -209,6 +209,7 @@ fn trap(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         && !code.text.starts_with('-')
     {
         run.subshell(|run| run.script(&code.text, code.span));
+        run.leaves_code(&code.text, false, code.span);
     }
     Stream::silent()
 }

@@ -479,6 +479,9 @@ fn root(run: &mut Run<'_>, call: &Call<'_>, words: &[Argument], shell: bool) -> 
     let Some((first, arguments)) = words.split_first() else {
         if shell {
             run.report("root-shell", call.span, Target::None, "");
+            if let Some(input) = run.stdin.clone() {
+                run.executes_stream(&input, Kind::Shell, call.span);
+            }
         }
         return Stream::unknown();
     };
