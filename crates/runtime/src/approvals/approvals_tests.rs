@@ -325,6 +325,17 @@ async fn variables_and_input_count_as_much_as_words() {
     assert_eq!(wipe.kind, RefusalKind::Blocked);
     assert!(wipe.command.contains("rm -rf ~"), "{}", wipe.command);
     assert!(refused(with(Input::Unknown)).await.is_some());
+    let escaping = Intent {
+        text: "bash\n}; { cat",
+        ..with(Input::Bytes(b"rm -rf build\n"))
+    };
+    assert!(refused(escaping).await.is_some());
+    let defined = Intent {
+        text: "ff() { \"$@\"; }",
+        persists: true,
+        ..plain.clone()
+    };
+    assert!(refused(defined).await.is_some());
     let data = Intent {
         text: "cat",
         ..with(Input::Bytes(b"rm -rf /\n"))
@@ -450,8 +461,19 @@ async fn a3_what_is_written_to_a_shell_is_a_command_and_to_others_data() {
     assert_eq!(judged("bash", "rm -rf /\n"), Verdict::Block);
     assert_eq!(judged("bash", "rm -r"), Verdict::Ask, "half a line");
     assert_eq!(judged("bash", "\u{3}"), Verdict::Allow, "Ctrl-C");
-    assert_eq!(judged("bash", "\u{1b}[A"), Verdict::Allow, "an arrow");
-    assert_eq!(judged("bash", "\u{1b}[Arm -rf x\n"), Verdict::Ask);
+    assert_eq!(judged("cat", "\u{1b}[A"), Verdict::Allow, "an arrow");
+    for keys in [
+        "\u{1b}[A",
+        "\u{1b}[Arm -rf x\n",
+        "# ls\u{1}\u{4}\r",
+        "l\\\n",
+        "^#^^\n",
+        "!!\n",
+        "fc -s\n",
+        "ff() { \"$@\"; }\n",
+    ] {
+        assert_eq!(judged("bash", keys), Verdict::Ask, "{keys:?}");
+    }
     assert_ne!(judged("bash", ":(){ :|:& };:\n"), Verdict::Allow);
     assert_eq!(judged("cat", "rm -rf /\n"), Verdict::Allow);
     assert_eq!(judged("npm init", "yes\n"), Verdict::Allow);

@@ -38,6 +38,8 @@ pub(crate) struct Intent<'a> {
     pub(crate) workspace: Option<String>,
     /// The process it is written to.
     pub(crate) process: Option<String>,
+    /// Whether it runs in a shell whose state outlives it.
+    pub(crate) persists: bool,
 }
 
 impl<'a> Intent<'a> {
@@ -57,32 +59,41 @@ impl<'a> Intent<'a> {
             directory: None,
             workspace: None,
             process: None,
+            persists: false,
         }
     }
 
-    /// Returns the whole of it as one script: what is judged, shown and written to the audit. The
-    /// variables and the input of a command decide what it does as much as its words.
-    pub(crate) fn judged(&self) -> Cow<'a, str> {
-        if matches!(self.kind, AttemptKind::File | AttemptKind::Code) {
+    /// Returns what is judged: the command with its variables, which decide what it does as much
+    /// as its words. Its input is judged with it, but is no part of the text: text that is put
+    /// around a command could be closed by it.
+    pub(crate) fn script(&self) -> Cow<'a, str> {
+        if self.env.is_empty() || matches!(self.kind, AttemptKind::File | AttemptKind::Code) {
             return Cow::Borrowed(self.text);
         }
         let mut script = String::new();
         for (name, value) in self.env {
             let _ = writeln!(script, "export {name}={}", quoted(value));
         }
-        match self.input {
-            Input::Empty if script.is_empty() => return Cow::Borrowed(self.text),
-            Input::Empty => script.push_str(self.text),
-            Input::Bytes(bytes) => fed(&mut script, self.text, &String::from_utf8_lossy(bytes)),
-            Input::Unknown => {
-                let _ = write!(script, "cat - | {{ {}\n}}", self.text);
-            }
-        }
+        script.push_str(self.text);
         Cow::Owned(script)
     }
 
+    /// Returns the whole of it, the input too: what is shown, and written to the audit.
+    pub(crate) fn whole(&self) -> Cow<'a, str> {
+        let script = self.script();
+        match self.input {
+            Input::Empty => script,
+            Input::Bytes(bytes) => {
+                let text = String::from_utf8_lossy(bytes);
+                let end = if text.ends_with('\n') { "" } else { "\n" };
+                Cow::Owned(format!("{script}\n--- its stdin:\n{text}{end}"))
+            }
+            Input::Unknown => Cow::Owned(format!("{script}\n--- its stdin comes while it runs\n")),
+        }
+    }
+
     /// Tells this intent from every other: a yes to it covers nothing else.
-    pub(crate) fn fingerprint(&self, judged: &str) -> String {
+    pub(crate) fn fingerprint(&self, whole: &str) -> String {
         let mut hasher = Sha256::new();
         let kind = serde_json::to_string(&self.kind).unwrap_or_default();
         let directory = self.directory.as_deref().unwrap_or_default();
@@ -92,7 +103,7 @@ impl<'a> Intent<'a> {
             &self.slot.label,
             directory,
             self.process.as_deref().unwrap_or_default(),
-            judged,
+            whole,
         ] {
             hasher.update(part.len().to_le_bytes());
             hasher.update(part.as_bytes());
@@ -100,16 +111,6 @@ impl<'a> Intent<'a> {
         let digest = hasher.finalize();
         format!("{}{}", short_hex(&digest), short_hex(&digest[8..]))
     }
-}
-
-/// Writes a command that reads this text.
-pub(super) fn fed(script: &mut String, command: &str, text: &str) {
-    let mut mark = "INPUT".to_owned();
-    while text.lines().any(|line| line == mark) {
-        mark.push('_');
-    }
-    let end = if text.ends_with('\n') { "" } else { "\n" };
-    let _ = write!(script, "{{ {command}\n}} <<'{mark}'\n{text}{end}{mark}\n");
 }
 
 /// Quotes a value for a shell.

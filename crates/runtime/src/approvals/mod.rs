@@ -100,9 +100,11 @@ impl Verdicted {
 impl Runtime {
     /// Lets an intent pass, or says why not. Nothing may be started or written without it.
     pub(crate) async fn admit(&self, intent: &Intent<'_>) -> Result<Admitted, RuntimeError> {
-        let text = intent.judged();
-        let finding = self.inner.policy.judge(intent, &text);
-        self.admit_finding(intent, &text, &finding).await
+        let script = intent.script();
+        let finding = self.inner.policy.judge(intent, &script);
+        let cause = finding.span.of(&script);
+        self.admit_finding(intent, &intent.whole(), cause, &finding)
+            .await
     }
 
     /// Lets something be written to a process that runs.
@@ -124,16 +126,18 @@ impl Runtime {
         intent.process = Some(process.id.clone());
         let command = process.command.display();
         let finding = self.inner.policy.judge_input(&intent, &command);
-        self.admit_finding(&intent, &text, &finding).await
+        self.admit_finding(&intent, &text, finding.span.of(&text), &finding)
+            .await
     }
 
     async fn admit_finding(
         &self,
         intent: &Intent<'_>,
         text: &str,
+        cause: &str,
         finding: &Finding,
     ) -> Result<Admitted, RuntimeError> {
-        let verdicted = self.decide(intent, text, finding).await?;
+        let verdicted = self.decide(intent, text, cause, finding).await?;
         let (approval, approver) = match &verdicted {
             Verdicted::Run { approval, approver } => (*approval, approver),
             Verdicted::Refuse { approver, .. } => (Approval::None, approver),
@@ -179,6 +183,7 @@ impl Runtime {
         &self,
         intent: &Intent<'_>,
         text: &str,
+        cause: &str,
         finding: &Finding,
     ) -> Result<Verdicted, RuntimeError> {
         let policy = &self.inner.policy;
@@ -203,7 +208,7 @@ impl Runtime {
         if self.inner.approvals.grants(&session).cover(finding) {
             return Ok(Verdicted::run(Approval::Session));
         }
-        let question = self.question(intent, text, finding, &session);
+        let question = self.question(intent, text, cause, finding);
         if let Some(stored) = self.inner.approvals.spend(&question)? {
             return Ok(match stored.state {
                 State::Allowed(answer) => Verdicted::Run {
@@ -310,11 +315,11 @@ impl Runtime {
         &self,
         intent: &Intent<'_>,
         text: &str,
+        cause: &str,
         finding: &Finding,
-        session: &str,
     ) -> Question {
         Question {
-            session: session.to_owned(),
+            session: self.inner.policy.session(intent.task),
             task: intent.task.to_owned(),
             backend: intent.slot.place.backend().to_owned(),
             place: intent.slot.label.clone(),
@@ -325,7 +330,7 @@ impl Runtime {
             safe_text: self.shown(text),
             process: intent.process.clone(),
             why: finding.why.clone(),
-            cause: visible(finding.span.of(text)),
+            cause: visible(cause),
             category: finding.category.name().to_owned(),
             keys: if Grants::can_cover(finding) {
                 finding.keys.iter().map(ToString::to_string).collect()

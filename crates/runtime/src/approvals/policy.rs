@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use exoshell_guard::{
-    Action, ApprovalKey, Category, CommandRule, Context, Finding, Grants, Guard, Mode, PathRule,
-    Span, Target, UserRules, Verdict,
+    Action, ApprovalKey, Category, CommandRule, Context, Finding, Grants, Guard, Input as Fed,
+    Mode, PathRule, Span, Target, UserRules, Verdict,
 };
 
 use super::allow_list;
-use super::intent::{Intent, fed};
+use super::intent::{Input, Intent};
 use super::nested::inside_guest;
 use crate::audit::AttemptKind;
 use crate::config::env::{EXOSHELL_EXEC_ASK, EXOSHELL_GATEWAY_SESSION};
@@ -86,46 +86,54 @@ impl Policy {
     /// Judges an intent whose script is `text`.
     pub(crate) fn judge(&self, intent: &Intent<'_>, text: &str) -> Finding {
         let context = self.context(intent);
+        let lossy;
+        let input = match intent.input {
+            Input::Empty => Fed::Empty,
+            Input::Unknown => Fed::Unknown,
+            Input::Bytes(bytes) => {
+                lossy = String::from_utf8_lossy(bytes);
+                Fed::Text(&lossy)
+            }
+        };
         if !intent.slot.spec.is_checked() {
-            return self.guard.check_user_rules(text, &context);
+            return self.guard.check_user_rules_fed(text, input, &context);
         }
         match intent.kind {
             AttemptKind::File => self.guard.check_write(text, &context),
             AttemptKind::Code => script(text),
-            _ => self.guard.check(text, &context),
+            _ => self.guard.check_fed(text, input, &context),
         }
     }
 
     /// Judges what is written to a process that runs: to a shell it is a command, to most others
     /// it is data.
     pub(crate) fn judge_input(&self, intent: &Intent<'_>, process: &str) -> Finding {
-        if !intent.slot.spec.is_checked() || only_keys(intent.text) {
+        if !intent.slot.spec.is_checked() || only_stops(intent.text) {
             return Finding::harmless();
         }
-        let context = self.context(intent);
-        let mut script = String::new();
-        fed(&mut script, process, intent.text);
+        let context = Context {
+            persists: true,
+            ..self.context(intent)
+        };
         let alone = self.guard.check(process, &context);
-        let mut finding = self.guard.check(&script, &context);
-        let before = finding.keys.len();
+        let mut finding = self
+            .guard
+            .check_fed(process, Fed::Text(intent.text), &context);
+        let is_shell = finding
+            .keys
+            .iter()
+            .any(|key| key.category == Category::ShellExec);
         finding
             .keys
             .retain(|key| key.category != Category::ShellExec && !alone.keys.contains(key));
-        let is_shell = before > finding.keys.len() + alone.keys.len();
-        if finding.verdict != Verdict::Block && finding.keys.is_empty() {
-            let whole = intent.text.ends_with(['\n', '\r']);
-            return if is_shell && !whole {
-                question(
-                    Category::DynamicCommand,
-                    "It writes a part of a line to a shell, which cannot be judged.",
-                    intent.text.len(),
-                )
-            } else {
-                Finding::harmless()
-            };
-        }
         finding.span = Span::new(0, intent.text.len());
-        finding
+        if finding.verdict == Verdict::Block || !finding.keys.is_empty() {
+            return finding;
+        }
+        match is_shell.then(|| unclear(intent.text)).flatten() {
+            Some(why) => question(Category::DynamicCommand, why, intent.text.len()),
+            None => Finding::harmless(),
+        }
     }
 
     fn context(&self, intent: &Intent<'_>) -> Context {
@@ -140,6 +148,7 @@ impl Policy {
             workspace: intent.workspace.clone(),
             temp: if local { self.temp.clone() } else { Vec::new() },
             controls: self.controls.clone(),
+            persists: intent.persists,
         }
     }
 }
@@ -158,26 +167,31 @@ pub(super) fn always(config: &Resolved) -> Grants {
     grants
 }
 
-/// Tells whether a text is nothing but keys that write no character: control keys, arrows.
-fn only_keys(text: &str) -> bool {
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let mut after = &rest[first.len_utf8()..];
-        if !first.is_control() || first == '\n' || first == '\r' {
-            return false;
-        }
-        if let Some(sequence) = (first == '\u{1b}')
-            .then(|| after.strip_prefix('[').or(after.strip_prefix('O')))
-            .flatten()
-        {
-            let end = sequence.find(|c: char| !c.is_ascii_digit() && c != ';');
-            after = sequence
-                .get(end.map_or(sequence.len(), |at| at + 1)..)
-                .unwrap_or("");
-        }
-        rest = after;
+/// Tells whether a text is nothing but keys that stop something or end the input.
+fn only_stops(text: &str) -> bool {
+    const STOPS: &[char] = &['\u{3}', '\u{4}', '\u{1a}', '\u{1c}'];
+    text.chars().all(|key| STOPS.contains(&key))
+}
+
+/// Says why nobody can tell what a shell will make of what is typed, if so: the line is made of
+/// what was typed before, by keys that edit it, or by a history.
+fn unclear(text: &str) -> Option<&'static str> {
+    let printed = text.trim_end_matches(['\n', '\r']);
+    if printed.len() == text.len() || printed.ends_with('\\') {
+        return Some("It writes a part of a line to a shell, which cannot be judged.");
     }
-    true
+    let edits = |key: char| key.is_control() && key != '\n' && key != '\t';
+    if printed.contains(edits) {
+        return Some("It sends keys to a shell that can change what its line says.");
+    }
+    let history = |line: &str| {
+        let line = line.trim_start();
+        line.contains('!') || line.starts_with('^') || line.starts_with("fc ") || line == "fc"
+    };
+    printed
+        .lines()
+        .any(history)
+        .then_some("It may make a shell repeat and change an earlier line.")
 }
 
 /// A script can do anything, so it is a question of its own.

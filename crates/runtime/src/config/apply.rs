@@ -192,7 +192,11 @@ impl Origin<'_> {
             Some(bad) => Err(ConfigError::BadValue {
                 site: self.site(key, None),
                 value: shown(bad),
-                takes: each.takes().to_owned(),
+                takes: if bad.contains('\0') {
+                    format!("{} without NUL", each.takes())
+                } else {
+                    each.takes().to_owned()
+                },
             }),
         }
     }

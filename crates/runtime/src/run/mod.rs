@@ -204,6 +204,7 @@ impl Runtime {
         };
         let mut intent = Intent::new(kind, request.place_task(), slot, &request.command);
         intent.env = &request.env;
+        intent.persists = request.task.is_some();
         intent.input = match &request.input {
             Input::Bytes(bytes) => approvals::Input::Bytes(bytes),
             Input::Stream(_) if !request.typed => approvals::Input::Unknown,
