@@ -453,7 +453,7 @@ async fn a3_what_is_written_to_a_shell_is_a_command_and_to_others_data() {
     let judged = |process: &str, text: &str| {
         let mut intent = Intent::new(AttemptKind::Input, "t", &slot, text);
         intent.directory = Some("/home/ada/work".to_owned());
-        runtime.inner.policy.judge_input(&intent, process).verdict
+        runtime.inner.policy.judge_input(&intent, process).0.verdict
     };
     assert_eq!(judged("bash", "ls -la\n"), Verdict::Allow);
     assert_eq!(judged("bash -i", "rm -rf build\n"), Verdict::Ask);

@@ -125,8 +125,16 @@ impl Runtime {
         intent.directory = Some(process.cwd.display());
         intent.process = Some(process.id.clone());
         let command = process.command.display();
-        let finding = self.inner.policy.judge_input(&intent, &command);
-        self.admit_finding(&intent, &text, finding.span.of(&text), &finding)
+        let (finding, is_code) = self.inner.policy.judge_input(&intent, &command);
+        let data;
+        let kept = if is_code || finding.verdict != Verdict::Allow {
+            text.as_str()
+        } else {
+            // What a program asks for may well be a password, and nobody has to know it.
+            data = format!("({} bytes of input)", text.len());
+            data.as_str()
+        };
+        self.admit_finding(&intent, kept, finding.span.of(&text), &finding)
             .await
     }
 
@@ -209,22 +217,27 @@ impl Runtime {
             return Ok(Verdicted::run(Approval::Session));
         }
         let question = self.question(intent, text, cause, finding);
-        if let Some(stored) = self.inner.approvals.spend(&question)? {
-            return Ok(match stored.state {
-                State::Allowed(answer) => Verdicted::Run {
-                    approval: approval(answer),
-                    approver: stored.answered_by,
-                },
-                _ => Verdicted::Refuse {
-                    kind: RefusalKind::Denied,
-                    approval_id: Some(stored.id),
-                    approver: stored.answered_by,
-                },
-            });
-        }
-        match &self.inner.approver {
-            Some(approver) if !policy.asks_later() || approver.is_callback() => {
-                let approver = std::sync::Arc::clone(approver);
+        let approver = self.inner.approver.as_ref();
+        let approver = approver.filter(|asked| !policy.asks_later() || asked.is_callback());
+        match (self.inner.approvals.spend(&question)?, approver) {
+            (
+                Some(StoredQuestion {
+                    state: State::Allowed(answer),
+                    answered_by,
+                    ..
+                }),
+                _,
+            ) => Ok(Verdicted::Run {
+                approval: approval(answer),
+                approver: answered_by,
+            }),
+            // Whoever is here can say it again.
+            (Some(stored), None) => Ok(Verdicted::Refuse {
+                kind: RefusalKind::Denied,
+                approval_id: Some(stored.id),
+                approver: stored.answered_by,
+            }),
+            (_, Some(approver)) => {
                 let asked = approver.ask(&question);
                 // A callback that fails, and one that never answers, mean no. A prompt watches the
                 // time itself, and leaves the terminal as it was.
@@ -236,7 +249,7 @@ impl Runtime {
                 let answer = answer.ok().and_then(Result::ok).unwrap_or(Answer::Deny);
                 self.take_answer(&question, answer, approver.name())
             }
-            _ => self.ask_later(&question).await,
+            (None, None) => self.ask_later(&question).await,
         }
     }
 

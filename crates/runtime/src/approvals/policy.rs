@@ -105,11 +105,11 @@ impl Policy {
         }
     }
 
-    /// Judges what is written to a process that runs: to a shell it is a command, to most others
-    /// it is data.
-    pub(crate) fn judge_input(&self, intent: &Intent<'_>, process: &str) -> Finding {
+    /// Judges what is written to a process that runs, and tells whether it is code: to a shell it
+    /// is, to most others it is data.
+    pub(crate) fn judge_input(&self, intent: &Intent<'_>, process: &str) -> (Finding, bool) {
         if !intent.slot.spec.is_checked() || only_stops(intent.text) {
-            return Finding::harmless();
+            return (Finding::harmless(), false);
         }
         let context = Context {
             persists: true,
@@ -128,12 +128,13 @@ impl Policy {
             .retain(|key| key.category != Category::ShellExec && !alone.keys.contains(key));
         finding.span = Span::new(0, intent.text.len());
         if finding.verdict == Verdict::Block || !finding.keys.is_empty() {
-            return finding;
+            return (finding, true);
         }
-        match is_shell.then(|| unclear(intent.text)).flatten() {
+        let finding = match is_shell.then(|| unclear(intent.text)).flatten() {
             Some(why) => question(Category::DynamicCommand, why, intent.text.len()),
             None => Finding::harmless(),
-        }
+        };
+        (finding, is_shell)
     }
 
     fn context(&self, intent: &Intent<'_>) -> Context {

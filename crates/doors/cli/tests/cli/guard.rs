@@ -558,6 +558,20 @@ fn a_person_who_does_not_answer_in_time_has_said_no() {
 }
 
 #[test]
+fn what_a_program_is_told_is_not_kept() {
+    let guarded = Guarded::new();
+    let world = &guarded.world;
+    let start = json!({"command": "read -rs word; echo \"${#word}\"", "background": true});
+    let id = world.json(["call", "terminal", &start.to_string()])["session_id"].clone();
+    let submit = json!({"action": "submit", "session_id": id, "data": "open-sesame"});
+    let answer = world.json(["call", "process", &submit.to_string()]);
+    assert!(answer["error"].is_null(), "{answer}");
+    let shown = world.exoshell(["audit", "show", "--json"]).text();
+    assert!(shown.contains("(12 bytes of input)"), "{shown}");
+    assert!(!shown.contains("open-sesame"), "{shown}");
+}
+
+#[test]
 fn stdin_of_a_command_is_not_taken_for_an_answer() {
     let guarded = Guarded::new();
     let ran = guarded.with_stdin(&["run", "--stdin", DELETE], "o\na\ny\n");
