@@ -29,13 +29,22 @@ pub(super) const TABLE: Table = &[
     (&["bind"], bind),
     (
         &[
-            "true", ":", "false", "exit", "return", "break", "continue", "wait", "sleep",
+            "true", ":", "false", "exit", "return", "break", "continue", "sleep",
         ],
         silent,
     ),
+    (&["wait", "getopts"], sets_names),
 ];
 
 fn silent(_: &mut Run<'_>, _: &Call<'_>) -> Stream {
+    Stream::silent()
+}
+
+/// Builtins that set the variables they are given by name.
+fn sets_names(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
+    for text in call.texts() {
+        run.expanded_again_in_brackets(text);
+    }
     Stream::silent()
 }
 
@@ -73,10 +82,20 @@ fn popd(run: &mut Run<'_>, _: &Call<'_>) -> Stream {
 }
 
 fn declare(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
+    let flagged = |letter: char| {
+        call.texts().any(|text| {
+            text.strip_prefix('-')
+                .is_some_and(|letters| letters.contains(letter))
+        })
+    };
+    let (integer, reference) = (flagged('i'), flagged('n'));
     let prints = call.texts().any(|text| text == "-p") || call.arguments.is_empty();
     for argument in call.arguments {
         let Some((name, value)) = argument.text.split_once('=') else {
             run.expanded_again_in_brackets(&argument.text);
+            if integer && !argument.text.starts_with('-') {
+                run.make_integer(&argument.text);
+            }
             let value = run.state.scalar(&argument.text).map(str::to_owned);
             if let Some(value) = value.filter(|_| call.name == "export") {
                 run.environment(&argument.text, &value, argument.span);
@@ -91,6 +110,12 @@ fn declare(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         } else {
             value.to_owned()
         };
+        if reference {
+            run.expanded_again_in_brackets(&value);
+        }
+        if integer {
+            run.make_integer(name);
+        }
         if !name.is_empty() && !name.starts_with('-') {
             run.environment(name, &value, argument.span);
             run.assign(name, value);
@@ -197,6 +222,7 @@ fn read(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     });
     let separators = run.state.scalar("IFS").unwrap_or(" \t\n").to_owned();
     if let Some(array) = options.value("a", "") {
+        run.expanded_again_in_brackets(array);
         let items = line.as_deref().map_or_else(
             || vec![UNKNOWN.to_string()],
             |line| words(line, &separators),
@@ -246,6 +272,7 @@ fn mapfile(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         run.executes_text(code, call.span);
     }
     let name = options.texts().next().unwrap_or("MAPFILE").to_owned();
+    run.expanded_again_in_brackets(&name);
     let items = match run.stdin.as_ref().and_then(|stream| stream.text.as_deref()) {
         Some(text) => text.lines().map(str::to_owned).collect(),
         None => vec![UNKNOWN.to_string()],
@@ -271,7 +298,7 @@ fn unset(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 fn let_builtin(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     for text in call.texts() {
-        run.expanded_again(text);
+        run.evaluates(text);
     }
     Stream::silent()
 }
@@ -304,6 +331,9 @@ fn compgen(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
                 .is_some_and(|words| words.contains(['$', '`'])))
     {
         run.leaves("complete", call.span);
+    }
+    for (words, _) in options.values("W", "").collect::<Vec<_>>() {
+        run.expanded_again(words);
     }
     if call.name == "compgen"
         && let Some(code) = options.value("C", "")
@@ -496,6 +526,15 @@ impl Run<'_> {
                 return;
             }
             "NODE_OPTIONS" | "PS4" | "PS1" | "PS0" | "PS2" => "environment-injection",
+            "MAKEFLAGS" | "GNUMAKEFLAGS" | "MFLAGS" => {
+                let injects = ["eval", "SHELL=", "-f", "file=", "-I", "include-dir"]
+                    .iter()
+                    .any(|option| value.contains(option));
+                if !injects && !uncertain(value) {
+                    return;
+                }
+                "environment-injection"
+            }
             "ENV" if !value.contains(['/', UNKNOWN]) => return,
             "LD_LIBRARY_PATH" | "PATH" => {
                 let first = value.split(':').next().unwrap_or_default();

@@ -112,7 +112,13 @@ static PROGRAMS: LazyLock<Names<Program>> = LazyLock::new(|| {
 
 /// Judges one call by everything that is known of its program.
 pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let name = canonical(call.name);
+    let renamed = if run.state.renames_programs() {
+        let path = run.paths().absolute(call.word);
+        run.state.program(&path, call.name).map(str::to_owned)
+    } else {
+        None
+    };
+    let name = canonical(renamed.as_deref().unwrap_or(call.name));
     let call = &Call { name, ..*call };
     if call.word.contains('/') {
         run.executes_file(call.word, shell::Kind::Program, call.span);
@@ -148,6 +154,16 @@ pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         run.reads_secrets(call);
     }
     output
+}
+
+/// Tells whether a word names a program that is known here.
+fn is_program(word: &str) -> bool {
+    let name = canonical(word.rsplit('/').next().unwrap_or(word));
+    PROGRAMS.get(name).is_some()
+        || matches!(
+            name,
+            "env" | "sudo" | "doas" | "pkexec" | "su" | "runuser" | "exec" | "command" | "busybox"
+        )
 }
 
 /// Versioned and prefixed names of one program mean the same.

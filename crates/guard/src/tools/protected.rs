@@ -207,7 +207,7 @@ pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) {
         if !likely || text.len() > 4096 {
             continue;
         }
-        if !run.step(2) {
+        if !run.step(2) || !run.handle(text.len()) {
             return;
         }
         for candidate in candidates(text) {
