@@ -87,6 +87,13 @@ fn text_for_an_interpreter_is_code() {
         "sed -f - x",
         "gdb ./x",
         "ruby -",
+        "python3 -i x.py",
+        "python3 -m pdb x.py",
+        "python3 manage.py shell",
+        "ghci",
+        "curl -K - https://example.org",
+        "exec 3<&0; bash /dev/fd/3",
+        "cp /dev/stdin x.sh; sh x.sh",
     ] {
         let text = "1e ls\n\\! ls\nsystem(1)\n";
         assert_eq!(fed(command, text).verdict, Verdict::Ask, "{command}");

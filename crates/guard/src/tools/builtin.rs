@@ -111,6 +111,7 @@ fn declare(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             value.to_owned()
         };
         if reference {
+            run.leaves_table(&value);
             run.expanded_again_in_brackets(&value);
         }
         if integer {
@@ -346,10 +347,10 @@ fn compgen(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 /// `-p path name` makes a name mean another program.
 fn hash(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    if let [option, _, _, ..] = call.arguments
-        && option.text.starts_with('-')
-        && option.text.contains('p')
-    {
+    let sets = call
+        .texts()
+        .any(|text| text.starts_with('-') && text.contains('p'));
+    if sets {
         run.leaves("hash -p", call.span);
     }
     Stream::unknown()
@@ -498,6 +499,10 @@ impl Run<'_> {
         let rule = match name {
             _ if name.starts_with("EXOSHELL_") => "own-controls",
             "HISTFILE" if value.is_empty() || value == "/dev/null" => "history-off",
+            "HISTFILE" => {
+                self.writes_to(value, true, span);
+                return;
+            }
             "HISTSIZE" | "HISTFILESIZE" if value == "0" => "history-off",
             "HISTIGNORE" if value == "*" => "history-off",
             "NODE_OPTIONS"
@@ -522,10 +527,12 @@ impl Run<'_> {
             {
                 return;
             }
-            "PS4" | "PS1" | "PS0" | "PS2" if !value.contains("$(") && !value.contains('`') => {
+            "PS4" | "PS1" | "PS0" | "PS2" | "MAILPATH"
+                if !value.contains("$(") && !value.contains('`') =>
+            {
                 return;
             }
-            "NODE_OPTIONS" | "PS4" | "PS1" | "PS0" | "PS2" => "environment-injection",
+            "NODE_OPTIONS" | "PS4" | "PS1" | "PS0" | "PS2" | "MAILPATH" => "environment-injection",
             "MAKEFLAGS" | "GNUMAKEFLAGS" | "MFLAGS" => {
                 let injects = ["eval", "SHELL=", "-f", "file=", "-I", "include-dir"]
                     .iter()

@@ -263,6 +263,46 @@ pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) {
         debugger(run, call);
     } else if escapes(call) {
         typed(run, call);
+    } else if reads_code(call) && run.stdin.as_ref().is_some_and(|input| !input.is_empty()) {
+        let input = run.stdin.clone().unwrap_or_default();
+        run.executes_stream(&input, Kind::Interpreter, call.span);
+    } else if matches!(call.name, "redis-cli" | "mongo" | "mongosh" | "m4") && run.fed_unknown() {
+        run.report("typed-command", call.span, Target::None, call.name);
+    } else if call.name == "m4"
+        && let Some(text) = run.stdin.as_ref().and_then(|input| input.text.as_deref())
+        && text.contains("syscmd")
+    {
+        run.report("typed-command", call.span, Target::None, call.name);
+    }
+}
+
+/// Programs that take code from their input when they are told so in words.
+fn reads_code(call: &Call<'_>) -> bool {
+    let words: Vec<&str> = call.texts().take(16).collect();
+    let has = |word: &str| words.contains(&word);
+    match call.name {
+        "ghci" | "cling" | "utop" | "evcxr" | "sqlplus" | "msfconsole" => true,
+        "python" => {
+            has("-i")
+                || words.windows(2).any(|pair| {
+                    matches!(pair, ["-m", "code" | "pdb" | "asyncio" | "IPython"])
+                        || pair.first().is_some_and(|file| file.ends_with("manage.py"))
+                            && matches!(pair.last(), Some(&("shell" | "shell_plus" | "dbshell")))
+                })
+        }
+        "node" | "nodejs" => has("-i") || has("--interactive"),
+        "django-admin" | "flask" => has("shell") || has("dbshell"),
+        "sbt" | "lein" | "bin/rails" => has("console") || has("repl"),
+        "deno" => words.is_empty() || has("repl"),
+        "bun" => has("-") || has("repl"),
+        "curl" => {
+            words
+                .windows(2)
+                .any(|pair| matches!(pair, ["-K" | "--config", "-"]))
+                || has("-K-")
+        }
+        "ansible-playbook" => has("/dev/stdin"),
+        _ => false,
     }
 }
 
@@ -327,6 +367,13 @@ fn debugger(run: &mut Run<'_>, call: &Call<'_>) {
     });
     if !harmless {
         run.report("typed-command", call.span, Target::None, call.name);
+    }
+}
+
+impl Run<'_> {
+    /// Tells whether the current command reads what the whole one is fed, and that is not known.
+    pub(super) fn fed_unknown(&self) -> bool {
+        self.fed.as_ref().is_some_and(|fed| fed.text.is_none()) && self.stdin == self.fed
     }
 }
 

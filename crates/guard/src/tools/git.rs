@@ -146,6 +146,10 @@ fn touches(run: &mut Run<'_>, global: &Options<'_>, call: &Call<'_>, verb: &str)
     if KEEPING.contains(&verb) || run.user_rules.paths.is_empty() {
         return;
     }
+    if let Some((repository, at)) = global.values("", "git-dir").next() {
+        let path = run.paths().absolute(repository);
+        run.denied(&path, false, repository, call.span_of(at));
+    }
     if let Some(inside) = &inside {
         run.denied(&inside.path, verb == "clean", directory, call.span);
     }

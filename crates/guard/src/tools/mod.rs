@@ -129,15 +129,15 @@ pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     }
     fed::judge(run, call);
     let Some(program) = PROGRAMS.get(name) else {
-        protected::judge(run, call);
         fed::shell(run, call);
+        protected::judge(run, call);
         return effects::passes_through(run, call, false);
     };
     let wrapped = wrapper::judge(run, call, &program.wrappers);
     if wrapped.is_none() {
         fed::shell(run, call);
-        protected::judge(run, call);
     }
+    let direct = wrapped.is_none();
     let output = if let Some(output) = wrapped {
         output
     } else if let Some(handler) = program.handler {
@@ -147,6 +147,9 @@ pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     } else {
         effects::passes_through(run, call, program.reads)
     };
+    if direct {
+        protected::judge(run, call);
+    }
     if !program.patterns.is_empty() {
         patterns(run, call, &program.patterns);
     }

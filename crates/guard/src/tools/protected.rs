@@ -199,7 +199,23 @@ pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) {
         return;
     }
     let whole = call.bulk || takes_whole(call);
-    let copies = COPIERS.contains(&call.name) && !whole;
+    let extracts = call.name == "tar"
+        && (call
+            .texts()
+            .next()
+            .is_some_and(|first| !first.starts_with("--") && first.contains('x'))
+            || call
+                .texts()
+                .any(|text| matches!(text, "--extract" | "--get" | "-x")));
+    let copies = COPIERS.contains(&call.name) && !whole && !extracts;
+    if rules
+        && matches!(
+            call.name,
+            "fd" | "fdfind" | "unzip" | "unrar" | "7z" | "cpio" | "bsdcpio"
+        )
+    {
+        touches_here(run, call, whole);
+    }
     let links = matches!(call.name, "ln" | "gln" | "mount" | "bindfs");
     for argument in call.arguments {
         let text = argument.text.as_str();
@@ -254,7 +270,8 @@ fn reads(call: &Call<'_>) -> bool {
         "find" => {
             !any(&|text| matches!(text, "-delete") || text.starts_with("-fprint") || text == "-fls")
         }
-        "fd" | "fdfind" | "xargs" | "parallel" => true,
+        "fd" | "fdfind" => !fd_changes(call),
+        "xargs" | "parallel" => true,
         "jq" | "yq" => {
             !any(&|text| text.starts_with("-i") || text == "--in-place" || text == "--inplace")
         }
@@ -270,6 +287,15 @@ fn reads(call: &Call<'_>) -> bool {
         // A copy reads its sources; where it goes is judged by its handler.
         name => READERS.contains(&name),
     }
+}
+
+/// `fd -x program` with a program that does not only read.
+fn fd_changes(call: &Call<'_>) -> bool {
+    let at = call
+        .texts()
+        .position(|text| matches!(text, "-x" | "-X" | "--exec" | "--exec-batch"));
+    at.and_then(|at| call.arguments.get(at + 1))
+        .is_some_and(|program| !READERS.contains(&program.text.as_str()))
 }
 
 fn lists(call: &Call<'_>) -> bool {
@@ -297,7 +323,7 @@ fn takes_whole(call: &Call<'_>) -> bool {
         "rsync" => long("--del") || long("--remove-source"),
         "tar" => long("--remove-files"),
         "zip" => short(&['m']) || long("--move"),
-        "find" => true,
+        "find" | "fd" | "fdfind" => true,
         "unlink" | "rmdir" | "shred" | "wipe" | "truncate" => call.bulk,
         name => TAKING.contains(&name),
     }
@@ -329,6 +355,24 @@ fn candidates(text: &str) -> impl Iterator<Item = &str> {
         .chain(mounted)
         .chain(prefixed)
         .filter(|part| !part.is_empty() && !part.contains('\n'))
+}
+
+/// The current directory, for programs that work there when they are told nothing else.
+fn touches_here(run: &mut Run<'_>, call: &Call<'_>, whole: bool) {
+    let here = run.paths().absolute(".");
+    let elsewhere = call
+        .texts()
+        .any(|text| text == "-d" || text.starts_with("-o"))
+        || whole
+            && call
+                .arguments
+                .iter()
+                .filter(|word| !word.text.starts_with('-'))
+                .count()
+                > 2;
+    if !here.is_empty() && !elsewhere {
+        run.denied(&here, whole, ".", call.span);
+    }
 }
 
 fn touches(run: &mut Run<'_>, text: &str, reach: Reach, span: Span) {

@@ -130,7 +130,7 @@ fn client(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let input = run.stdin.as_ref().and_then(|stream| stream.text.clone());
     if let Some(sql) = input {
         statements(run, call, &sql, usize::MAX);
-    } else if run.fed.as_ref().is_some_and(|fed| fed.text.is_none()) && run.stdin == run.fed {
+    } else if run.fed_unknown() {
         run.report("typed-command", call.span, Target::None, call.name);
     }
     Stream::unknown()

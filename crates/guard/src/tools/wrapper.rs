@@ -122,6 +122,14 @@ fn wrapped(run: &mut Run<'_>, call: &Call<'_>, wrapper: &Wrapper) -> Option<Stre
     if matches!(wrapper.rest, Rest::Command | Rest::Assignments) && wrapper.skip.is_some() {
         misread(run, &inner, &options, found);
     }
+    // `screen -X stuff text` types into another shell.
+    if call.name == "screen"
+        && options
+            .value("X", "")
+            .is_some_and(|verb| matches!(verb, "stuff" | "exec" | "screen" | "eval"))
+    {
+        run.report("tool-runs-command", call.span, Target::None, "screen -X");
+    }
     // `script file -- command`
     if call.name == "script"
         && let Some(at) = call.arguments.iter().position(|word| word.text == "--")

@@ -100,7 +100,15 @@ fn moved(run: &mut Run<'_>, source: &str, span: crate::finding::Span) {
 fn carry(run: &mut Run<'_>, source: &str, target: &str) {
     let from = run.paths().absolute(source);
     renamed(run, source, &from, target);
-    let Some(stream) = run.state.file_or_parent(&from).cloned() else {
+    let input = || {
+        let named = matches!(
+            from.as_str(),
+            "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"
+        );
+        run.stdin.clone().filter(|_| named)
+    };
+    let made = run.state.file_or_parent(&from).cloned();
+    let Some(stream) = made.or_else(input) else {
         return;
     };
     let to = run.paths().absolute(target);
