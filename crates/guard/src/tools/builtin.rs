@@ -532,16 +532,9 @@ impl Run<'_> {
             {
                 return;
             }
-            "NODE_OPTIONS" | "PS4" | "PS1" | "PS0" | "PS2" | "MAILPATH" => "environment-injection",
-            "MAKEFLAGS" | "GNUMAKEFLAGS" | "MFLAGS" => {
-                let injects = ["eval", "SHELL=", "-f", "file=", "-I", "include-dir"]
-                    .iter()
-                    .any(|option| value.contains(option));
-                if !injects && !uncertain(value) {
-                    return;
-                }
-                "environment-injection"
-            }
+            "MAKEFLAGS" | "GNUMAKEFLAGS" | "MFLAGS" if !makes(value) => return,
+            "NODE_OPTIONS" | "PS4" | "PS1" | "PS0" | "PS2" | "MAILPATH" | "MAKEFLAGS"
+            | "GNUMAKEFLAGS" | "MFLAGS" => "environment-injection",
             "ENV" if !value.contains(['/', UNKNOWN]) => return,
             "LD_LIBRARY_PATH" | "PATH" => {
                 let first = value.split(':').next().unwrap_or_default();
@@ -589,6 +582,14 @@ impl Run<'_> {
             self.expanded_again(name);
         }
     }
+}
+
+/// Tells whether options for `make` bring rules of their own.
+fn makes(options: &str) -> bool {
+    uncertain(options)
+        || ["eval", "SHELL=", "-f", "file=", "-I", "include-dir"]
+            .iter()
+            .any(|option| options.contains(option))
 }
 
 /// Tells whether a program named as pager, editor or helper is an ordinary one.
