@@ -254,8 +254,11 @@ const DEBUGGING: &[&str] = &[
     "k",
 ];
 
-/// Judges what is fed to a program that would run it; tells whether it would.
+/// Judges what is fed to a program that would run it.
 pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) {
+    if run.stdin.is_none() && run.fed.is_none() {
+        return;
+    }
     if matches!(
         call.name,
         "gdb" | "lldb" | "cgdb" | "gdbtui" | "pdb" | "jdb"
