@@ -345,7 +345,7 @@ impl Run<'_> {
 
     fn evaluates_to(&mut self, text: &str, depth: u32) {
         self.expanded_again(text);
-        if depth == 0 || !self.handle(text.len() + 32) {
+        if depth == 0 || !self.step(2) || !self.handle(text.len()) {
             return;
         }
         let names =

@@ -362,6 +362,9 @@ fn debugger(run: &mut Run<'_>, call: &Call<'_>) {
     let Some(input) = run.stdin.clone().filter(|input| !input.is_empty()) else {
         return;
     };
+    if !run.handle(input.weight() * 16) {
+        return;
+    }
     let harmless = input.text.as_deref().is_some_and(|text| {
         text.lines().all(|line| {
             let word = line.split_whitespace().next().unwrap_or_default();

@@ -75,7 +75,10 @@ pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) {
         if !likely || text.len() > 4096 {
             continue;
         }
-        if !run.step(2) || !run.handle(text.len()) {
+        // A relative path is built on the directory.
+        let directory = run.state.cwd.as_deref().map_or(0, str::len);
+        let cost = if text::globbed(text) { 24 } else { 4 };
+        if !run.step(cost) || !run.handle((text.len() + directory) * 4) {
             return;
         }
         for candidate in candidates(text) {
