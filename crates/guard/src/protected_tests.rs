@@ -103,6 +103,8 @@ fn a_denied_path_may_be_read() {
         "git -C prot status",
         "git status",
         "git add prot",
+        "git clean -nfd",
+        "bash -n prot/x.sh",
         "tar czf x.tar prot",
         "zip -r x.zip prot",
         "dd if=prot/a of=x",

@@ -134,6 +134,7 @@ fn reads(call: &Call<'_>) -> bool {
             text.starts_with("--in-place")
                 || text.starts_with('-') && !text.starts_with("--") && text.contains('i')
         }),
+        name if super::shell::SHELLS.contains(&name) => any(&|text| text == "-n"),
         "awk" | "gawk" | "mawk" => !any(&|text| text.contains("inplace")),
         "sort" | "shuf" => !any(&|text| text.starts_with("-o") || text.starts_with("--o")),
         "tree" => !any(&|text| text.starts_with("-o")),
