@@ -87,6 +87,13 @@ fn text_for_an_interpreter_is_code() {
         "sed -f - x",
         "gdb ./x",
         "ruby -",
+        "python3 -i x.py",
+        "python3 -m pdb x.py",
+        "python3 manage.py shell",
+        "ghci",
+        "curl -K - https://example.org",
+        "exec 3<&0; bash /dev/fd/3",
+        "cp /dev/stdin x.sh; sh x.sh",
     ] {
         let text = "1e ls\n\\! ls\nsystem(1)\n";
         assert_eq!(fed(command, text).verdict, Verdict::Ask, "{command}");
@@ -111,14 +118,18 @@ fn text_for_other_programs_is_data() {
         "sort | uniq -c",
         "cat | less",
         "./configure",
+        "git log",
+        "journalctl -u x",
+        "tmux ls",
+        "screen -ls",
+        "psql -c 'select 1'",
+        "redis-cli ping",
     ] {
         let text = "rm -rf /\ny\nno\n";
         let finding = fed(command, text);
         assert_eq!(finding.verdict, Verdict::Allow, "{command} {}", finding.why);
         let unknown = Guard::new().check_fed(command, Input::Unknown, &context());
-        if !command.contains("less") {
-            assert_eq!(unknown.verdict, Verdict::Allow, "{command} {}", unknown.why);
-        }
+        assert_eq!(unknown.verdict, Verdict::Allow, "{command} {}", unknown.why);
     }
     assert_eq!(fed("bash", "").verdict, Verdict::Allow);
     let empty = Guard::new().check_fed("python3", Input::Empty, &context());

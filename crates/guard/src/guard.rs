@@ -203,3 +203,7 @@ mod later_tests;
 #[cfg(test)]
 #[path = "protected_tests.rs"]
 mod protected_tests;
+
+#[cfg(test)]
+#[path = "evaluation_tests.rs"]
+mod evaluation_tests;

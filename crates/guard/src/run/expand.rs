@@ -320,20 +320,49 @@ impl Run<'_> {
     /// looks like a substitution is one.
     pub(super) fn arithmetic(&mut self, parts: &[Part]) -> String {
         let text = self.single(parts);
-        self.expanded_again(&text);
+        self.evaluates(&text);
+        match text.trim().parse::<i64>() {
+            Ok(number) => number.to_string(),
+            Err(_) => UNKNOWN.to_string(),
+        }
+    }
+
+    /// Notes that the values of a variable are evaluated when they are set.
+    pub(crate) fn make_integer(&mut self, name: &str) {
+        if !self.is_integer(name) {
+            self.integers.push(name.to_owned());
+        }
+    }
+
+    /// Tells whether a variable is an integer; of very many, all are taken for one.
+    fn is_integer(&self, name: &str) -> bool {
+        self.integers.len() > 64 || self.integers.iter().any(|integer| integer == name)
+    }
+
+    /// Walks an expression as it is evaluated: variables in it are expressions themselves, and
+    /// subscripts are expanded once more.
+    pub(crate) fn evaluates(&mut self, text: &str) {
+        self.evaluates_to(text, 8);
+    }
+
+    fn evaluates_to(&mut self, text: &str, depth: u32) {
+        self.expanded_again(text);
+        if depth == 0 || !self.step(2) || !self.handle(text.len()) {
+            return;
+        }
         let names =
             text.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'));
         for name in names.filter(|name| {
             name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         }) {
-            if let Some(value) = self.state.scalar(name).filter(|value| value.contains('[')) {
+            let value = self.state.scalar(name).filter(|value| {
+                value.contains(|sign: char| sign.is_ascii_alphabetic() || sign == '_')
+                    && value.len() < 1024
+            });
+            if let Some(value) = value.filter(|value| *value != text) {
                 let value = value.to_owned();
-                self.expanded_again(&value);
+                self.evaluates_to(&value, depth - 1);
             }
-        }
-        match text.trim().parse::<i64>() {
-            Ok(number) => number.to_string(),
-            Err(_) => UNKNOWN.to_string(),
         }
     }
 
@@ -358,6 +387,9 @@ impl Run<'_> {
             self.home.clone_from(&value);
         }
         self.leaves_table(name);
+        if self.is_integer(name) {
+            self.evaluates(&value);
+        }
         self.state.set(name, Variable::Scalar(value));
     }
 }

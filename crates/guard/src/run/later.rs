@@ -24,6 +24,8 @@ const PROBES: &[&[&str]] = &[
     &["rm", "-f", "x"],
     &["delete", "namespace", "x"],
     &["stop", "x"],
+    &["uninstall", "-y", "x"],
+    &["remove", "-y", "x"],
     &["destroy", "-auto-approve"],
     &["x", "/etc/passwd"],
     &["/etc/passwd"],
@@ -31,7 +33,7 @@ const PROBES: &[&[&str]] = &[
 ];
 
 /// Variables by which a shell finds what a name means.
-const TABLES: &[&str] = &["BASH_CMDS", "BASH_ALIASES"];
+const TABLES: &[&str] = &["BASH_CMDS", "BASH_ALIASES", "PROMPT_COMMAND"];
 
 impl Run<'_> {
     /// Judges a function that later commands can call.

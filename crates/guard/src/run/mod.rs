@@ -79,6 +79,8 @@ pub(crate) struct Run<'a> {
     pub(crate) substituted: Origin,
     /// How many process substitutions there were.
     processes: u32,
+    /// Variables whose values are evaluated when they are set.
+    integers: Vec<String>,
     /// Whether a positional parameter was looked up.
     took_parameters: bool,
     depth: u32,
@@ -118,6 +120,7 @@ impl<'a> Run<'a> {
             allowed: false,
             substituted: Origin::NONE,
             processes: 0,
+            integers: Vec::new(),
             took_parameters: false,
             depth: 0,
             fuel: FUEL,

@@ -3,8 +3,9 @@
 use super::Run;
 use super::expand::Expanded;
 use super::state::Variable;
+use crate::finding::Target;
 use crate::syntax::{Fetch, Operation, Parameter, Part};
-use crate::text::{MAX_TEXT, UNKNOWN, first, from, matches, uncertain, upto};
+use crate::text::{Escapes, MAX_TEXT, UNKNOWN, first, from, matches, uncertain, unescape, upto};
 
 impl Run<'_> {
     pub(super) fn parameter(&mut self, parameter: &Parameter, quoted: bool) -> Expanded {
@@ -19,7 +20,9 @@ impl Run<'_> {
     /// Expands a subscript, which is an expression.
     pub(super) fn subscript(&mut self, parts: &[Part]) -> String {
         let text = self.single(parts);
-        self.expanded_again(&text);
+        if !matches!(text.as_str(), "@" | "*") {
+            self.evaluates(&text);
+        }
         text
     }
 
@@ -152,7 +155,9 @@ impl Run<'_> {
                 let what = self.pattern(parts);
                 match what.as_str() {
                     // `@Q` and its kin keep a plain text as it is.
-                    "Q" | "E" | "P" => value.unwrap_or_else(unknown),
+                    "Q" => value.unwrap_or_else(unknown),
+                    "E" => each(value, |text| Some(unescape(text, Escapes::Quotes).0)),
+                    "P" => self.prompt(value.as_ref()),
                     "U" => each(value, |text| Some(text.to_uppercase())),
                     "L" => each(value, |text| Some(text.to_lowercase())),
                     // `^` and `,`: tried as lower case, in which the names of commands are written.
@@ -160,6 +165,24 @@ impl Run<'_> {
                 }
             }
         }
+    }
+
+    /// `@P` expands a value as a prompt: its substitutions are run.
+    fn prompt(&mut self, value: Option<&Expanded>) -> Expanded {
+        let texts = match value {
+            None => vec![UNKNOWN.to_string()],
+            Some(Expanded::One(text)) => vec![text.clone()],
+            Some(Expanded::Many(items)) => items.clone(),
+        };
+        for text in texts {
+            if uncertain(&text) {
+                self.report("unknown-code", self.here, Target::None, "");
+            }
+            let plain = unescape(&text, Escapes::Quotes).0;
+            self.expanded_again(&text);
+            self.expanded_again(&plain);
+        }
+        Expanded::One(UNKNOWN.to_string())
     }
 
     fn fallback(

@@ -30,6 +30,8 @@ pub(crate) struct State {
     functions: Rc<HashMap<String, Rc<Command>>>,
     aliases: Rc<HashMap<String, String>>,
     files: Rc<HashMap<String, Stream>>,
+    /// Programs that got another path here, by that path.
+    programs: Rc<HashMap<String, String>>,
     /// The positional parameters, if they are known.
     pub(crate) positional: Option<Rc<Vec<String>>>,
     /// What `$0` is, if it is known.
@@ -47,6 +49,7 @@ impl State {
             functions: Rc::default(),
             aliases: Rc::default(),
             files: Rc::default(),
+            programs: Rc::default(),
             positional: None,
             name: None,
             cwd,
@@ -147,6 +150,25 @@ impl State {
         }
     }
 
+    /// Tells whether a program got another name here.
+    pub(crate) fn renames_programs(&self) -> bool {
+        !self.programs.is_empty()
+    }
+
+    /// Returns the program that a path, or a bare name, stands for since this command.
+    pub(crate) fn program(&self, path: &str, name: &str) -> Option<&str> {
+        let found = self.programs.get(path).or_else(|| self.programs.get(name));
+        found.map(String::as_str)
+    }
+
+    pub(crate) fn rename_program(&mut self, path: &str, name: &str) {
+        let programs = Rc::make_mut(&mut self.programs);
+        if let Some(bare) = path.rsplit('/').next() {
+            programs.insert(bare.to_owned(), name.to_owned());
+        }
+        programs.insert(path.to_owned(), name.to_owned());
+    }
+
     pub(crate) fn write_file(&mut self, path: &str, stream: Stream) {
         Rc::make_mut(&mut self.files).insert(path.to_owned(), stream);
     }
@@ -156,5 +178,6 @@ impl State {
     /// Takes over what a subshell leaves behind: its files, nothing else.
     pub(crate) fn after_subshell(&mut self, inner: &Self) {
         self.files = Rc::clone(&inner.files);
+        self.programs = Rc::clone(&inner.programs);
     }
 }

@@ -184,9 +184,14 @@ impl Run<'_> {
     }
 
     fn test(&mut self, words: &[Word]) -> Stream {
-        for word in words {
-            let text = self.single(&word.parts);
-            if text.contains('[') {
+        let texts: Vec<String> = words.iter().map(|word| self.single(&word.parts)).collect();
+        let compares = texts
+            .iter()
+            .any(|text| matches!(text.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge"));
+        for text in texts {
+            if compares {
+                self.evaluates(&text);
+            } else if text.contains('[') {
                 self.expanded_again(&text);
             }
         }

@@ -375,6 +375,10 @@ impl Parser<'_> {
             if !self.take(";")? {
                 break;
             }
+            expressions.push(Part::Text {
+                text: ";".to_owned(),
+                quoted: true,
+            });
         }
         if !self.take("))")? {
             return Err(self.failure("a `for ((` is not closed"));

@@ -29,13 +29,22 @@ pub(super) const TABLE: Table = &[
     (&["bind"], bind),
     (
         &[
-            "true", ":", "false", "exit", "return", "break", "continue", "wait", "sleep",
+            "true", ":", "false", "exit", "return", "break", "continue", "sleep",
         ],
         silent,
     ),
+    (&["wait", "getopts"], sets_names),
 ];
 
 fn silent(_: &mut Run<'_>, _: &Call<'_>) -> Stream {
+    Stream::silent()
+}
+
+/// Builtins that set the variables they are given by name.
+fn sets_names(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
+    for text in call.texts() {
+        run.expanded_again_in_brackets(text);
+    }
     Stream::silent()
 }
 
@@ -73,10 +82,20 @@ fn popd(run: &mut Run<'_>, _: &Call<'_>) -> Stream {
 }
 
 fn declare(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
+    let flagged = |letter: char| {
+        call.texts().any(|text| {
+            text.strip_prefix('-')
+                .is_some_and(|letters| letters.contains(letter))
+        })
+    };
+    let (integer, reference) = (flagged('i'), flagged('n'));
     let prints = call.texts().any(|text| text == "-p") || call.arguments.is_empty();
     for argument in call.arguments {
         let Some((name, value)) = argument.text.split_once('=') else {
             run.expanded_again_in_brackets(&argument.text);
+            if integer && !argument.text.starts_with('-') {
+                run.make_integer(&argument.text);
+            }
             let value = run.state.scalar(&argument.text).map(str::to_owned);
             if let Some(value) = value.filter(|_| call.name == "export") {
                 run.environment(&argument.text, &value, argument.span);
@@ -91,6 +110,13 @@ fn declare(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         } else {
             value.to_owned()
         };
+        if reference {
+            run.leaves_table(&value);
+            run.expanded_again_in_brackets(&value);
+        }
+        if integer {
+            run.make_integer(name);
+        }
         if !name.is_empty() && !name.starts_with('-') {
             run.environment(name, &value, argument.span);
             run.assign(name, value);
@@ -197,6 +223,7 @@ fn read(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     });
     let separators = run.state.scalar("IFS").unwrap_or(" \t\n").to_owned();
     if let Some(array) = options.value("a", "") {
+        run.expanded_again_in_brackets(array);
         let items = line.as_deref().map_or_else(
             || vec![UNKNOWN.to_string()],
             |line| words(line, &separators),
@@ -246,6 +273,7 @@ fn mapfile(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         run.executes_text(code, call.span);
     }
     let name = options.texts().next().unwrap_or("MAPFILE").to_owned();
+    run.expanded_again_in_brackets(&name);
     let items = match run.stdin.as_ref().and_then(|stream| stream.text.as_deref()) {
         Some(text) => text.lines().map(str::to_owned).collect(),
         None => vec![UNKNOWN.to_string()],
@@ -271,7 +299,7 @@ fn unset(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 fn let_builtin(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     for text in call.texts() {
-        run.expanded_again(text);
+        run.evaluates(text);
     }
     Stream::silent()
 }
@@ -305,6 +333,9 @@ fn compgen(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     {
         run.leaves("complete", call.span);
     }
+    for (words, _) in options.values("W", "").collect::<Vec<_>>() {
+        run.expanded_again(words);
+    }
     if call.name == "compgen"
         && let Some(code) = options.value("C", "")
     {
@@ -316,10 +347,10 @@ fn compgen(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
 
 /// `-p path name` makes a name mean another program.
 fn hash(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    if let [option, _, _, ..] = call.arguments
-        && option.text.starts_with('-')
-        && option.text.contains('p')
-    {
+    let sets = call
+        .texts()
+        .any(|text| text.starts_with('-') && text.contains('p'));
+    if sets {
         run.leaves("hash -p", call.span);
     }
     Stream::unknown()
@@ -468,6 +499,10 @@ impl Run<'_> {
         let rule = match name {
             _ if name.starts_with("EXOSHELL_") => "own-controls",
             "HISTFILE" if value.is_empty() || value == "/dev/null" => "history-off",
+            "HISTFILE" => {
+                self.writes_to(value, true, span);
+                return;
+            }
             "HISTSIZE" | "HISTFILESIZE" if value == "0" => "history-off",
             "HISTIGNORE" if value == "*" => "history-off",
             "NODE_OPTIONS"
@@ -492,10 +527,14 @@ impl Run<'_> {
             {
                 return;
             }
-            "PS4" | "PS1" | "PS0" | "PS2" if !value.contains("$(") && !value.contains('`') => {
+            "PS4" | "PS1" | "PS0" | "PS2" | "MAILPATH"
+                if !value.contains("$(") && !value.contains('`') =>
+            {
                 return;
             }
-            "NODE_OPTIONS" | "PS4" | "PS1" | "PS0" | "PS2" => "environment-injection",
+            "MAKEFLAGS" | "GNUMAKEFLAGS" | "MFLAGS" if !makes(value) => return,
+            "NODE_OPTIONS" | "PS4" | "PS1" | "PS0" | "PS2" | "MAILPATH" | "MAKEFLAGS"
+            | "GNUMAKEFLAGS" | "MFLAGS" => "environment-injection",
             "ENV" if !value.contains(['/', UNKNOWN]) => return,
             "LD_LIBRARY_PATH" | "PATH" => {
                 let first = value.split(':').next().unwrap_or_default();
@@ -543,6 +582,14 @@ impl Run<'_> {
             self.expanded_again(name);
         }
     }
+}
+
+/// Tells whether options for `make` bring rules of their own.
+fn makes(options: &str) -> bool {
+    uncertain(options)
+        || ["eval", "SHELL=", "-f", "file=", "-I", "include-dir"]
+            .iter()
+            .any(|option| options.contains(option))
 }
 
 /// Tells whether a program named as pager, editor or helper is an ordinary one.

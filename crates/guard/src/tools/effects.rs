@@ -290,7 +290,14 @@ impl Run<'_> {
             }
             return;
         }
-        let Some(stream) = self.state.file_or_parent(&path).cloned() else {
+        let made = self.state.file_or_parent(&path).cloned();
+        // Another name for what the whole command is fed.
+        let fed = || {
+            let named = ["/dev/fd/", "/proc/self/fd/", "/dev/tty", "/dev/pts/"];
+            let named = named.iter().any(|start| path.starts_with(start));
+            self.fed.clone().filter(|_| named)
+        };
+        let Some(stream) = made.or_else(fed) else {
             return;
         };
         let kind = if kind == Kind::Program {

@@ -12,11 +12,7 @@ use crate::run::{Call, Run, Stream};
 const STARTERS: &[&str] = &[
     "script",
     "scriptlive",
-    "tmux",
-    "screen",
-    "byobu",
     "zellij",
-    "tmate",
     "dtach",
     "abduco",
     "unshare",
@@ -92,10 +88,8 @@ const STARTING_WORDS: &[(&str, &str)] = &[
     ("incus", "shell"),
     ("heroku", "run"),
     ("heroku", "ps:exec"),
-    ("gcloud", "compute"),
     ("fly", "ssh"),
     ("flyctl", "ssh"),
-    ("aws", "ssm"),
     ("rails", "console"),
     ("rails", "c"),
 ];
@@ -176,6 +170,31 @@ const ESCAPING: &[&str] = &[
     "gdbtui",
 ];
 
+/// Those of them that only show something.
+const PAGING: &[&str] = &[
+    "less",
+    "more",
+    "most",
+    "lv",
+    "pg",
+    "man",
+    "info",
+    "pinfo",
+    "apropos",
+    "journalctl",
+    "systemctl",
+    "timedatectl",
+    "git",
+    "top",
+    "htop",
+    "atop",
+    "iftop",
+    "crontab",
+    "visudo",
+    "fzf",
+    "sk",
+];
+
 /// Verbs of `git` that page or open an editor.
 const PAGED: &[&str] = &[
     "log",
@@ -254,8 +273,11 @@ const DEBUGGING: &[&str] = &[
     "k",
 ];
 
-/// Judges what is fed to a program that would run it; tells whether it would.
+/// Judges what is fed to a program that would run it.
 pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) {
+    if run.stdin.is_none() && run.fed.is_none() {
+        return;
+    }
     if matches!(
         call.name,
         "gdb" | "lldb" | "cgdb" | "gdbtui" | "pdb" | "jdb"
@@ -263,6 +285,52 @@ pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) {
         debugger(run, call);
     } else if escapes(call) {
         typed(run, call);
+    } else if reads_code(call) && run.stdin.as_ref().is_some_and(|input| !input.is_empty()) {
+        let input = run.stdin.clone().unwrap_or_default();
+        run.executes_stream(&input, Kind::Interpreter, call.span);
+    } else if matches!(call.name, "redis-cli" | "mongo" | "mongosh" | "m4")
+        && run.fed_unknown()
+        && call
+            .arguments
+            .iter()
+            .all(|word| word.text.starts_with('-') && !word.text.starts_with("--e"))
+    {
+        run.report("typed-command", call.span, Target::None, call.name);
+    } else if call.name == "m4"
+        && let Some(text) = run.stdin.as_ref().and_then(|input| input.text.as_deref())
+        && text.contains("syscmd")
+    {
+        run.report("typed-command", call.span, Target::None, call.name);
+    }
+}
+
+/// Programs that take code from their input when they are told so in words.
+fn reads_code(call: &Call<'_>) -> bool {
+    let words: Vec<&str> = call.texts().take(16).collect();
+    let has = |word: &str| words.contains(&word);
+    match call.name {
+        "ghci" | "cling" | "utop" | "evcxr" | "sqlplus" | "msfconsole" => true,
+        "python" => {
+            has("-i")
+                || words.windows(2).any(|pair| {
+                    matches!(pair, ["-m", "code" | "pdb" | "asyncio" | "IPython"])
+                        || pair.first().is_some_and(|file| file.ends_with("manage.py"))
+                            && matches!(pair.last(), Some(&("shell" | "shell_plus" | "dbshell")))
+                })
+        }
+        "node" | "nodejs" => has("-i") || has("--interactive"),
+        "django-admin" | "flask" => has("shell") || has("dbshell"),
+        "sbt" | "lein" | "bin/rails" => has("console") || has("repl"),
+        "deno" => words.is_empty() || has("repl"),
+        "bun" => has("-") || has("repl"),
+        "curl" => {
+            words
+                .windows(2)
+                .any(|pair| matches!(pair, ["-K" | "--config", "-"]))
+                || has("-K-")
+        }
+        "ansible-playbook" => has("/dev/stdin"),
+        _ => false,
     }
 }
 
@@ -277,9 +345,27 @@ pub(super) fn shell(run: &mut Run<'_>, call: &Call<'_>) {
 }
 
 fn starting_words(call: &Call<'_>) -> bool {
-    STARTING_WORDS.iter().any(|(name, word)| {
-        *name == call.name && call.texts().find(|text| !text.starts_with('-')) == Some(*word)
-    })
+    let words: Vec<&str> = call
+        .texts()
+        .filter(|text| !text.starts_with('-'))
+        .take(16)
+        .collect();
+    let first = words.first().copied();
+    match call.name {
+        "tmux" | "byobu" | "tmate" => first.is_none_or(|verb| {
+            ["new", "attach", "a", "at", "respawn", "split"]
+                .iter()
+                .any(|start| verb == *start || verb.len() > 2 && verb.starts_with(start))
+        }),
+        "screen" => !call
+            .texts()
+            .any(|text| matches!(text, "-ls" | "-list" | "-X" | "-v")),
+        "gcloud" => words.contains(&"ssh"),
+        "aws" => words.contains(&"start-session") || words.contains(&"execute-command"),
+        _ => STARTING_WORDS
+            .iter()
+            .any(|(name, word)| *name == call.name && first == Some(*word)),
+    }
 }
 
 fn escapes(call: &Call<'_>) -> bool {
@@ -303,9 +389,21 @@ fn typed(run: &mut Run<'_>, call: &Call<'_>) {
     let Some(input) = run.fed.clone() else {
         return;
     };
-    if !input.text.as_deref().is_some_and(plain) {
+    let fine = if PAGING.contains(&call.name) {
+        // It may never page; what is typed later is judged then.
+        input.text.as_deref().is_none_or(pages)
+    } else {
+        input.text.as_deref().is_some_and(plain)
+    };
+    if !fine {
         run.report("typed-command", call.span, Target::None, call.name);
     }
+}
+
+/// Tells whether a text holds nothing by which a pager starts a command.
+fn pages(text: &str) -> bool {
+    text.chars()
+        .all(|sign| !matches!(sign, '!' | '|' | ':') && (!sign.is_control() || sign == '\n'))
 }
 
 /// Tells whether a text is an answer and no command: letters, digits, blanks and a few signs.
@@ -319,6 +417,9 @@ fn debugger(run: &mut Run<'_>, call: &Call<'_>) {
     let Some(input) = run.stdin.clone().filter(|input| !input.is_empty()) else {
         return;
     };
+    if !run.handle(input.weight() * 16) {
+        return;
+    }
     let harmless = input.text.as_deref().is_some_and(|text| {
         text.lines().all(|line| {
             let word = line.split_whitespace().next().unwrap_or_default();
@@ -327,6 +428,13 @@ fn debugger(run: &mut Run<'_>, call: &Call<'_>) {
     });
     if !harmless {
         run.report("typed-command", call.span, Target::None, call.name);
+    }
+}
+
+impl Run<'_> {
+    /// Tells whether the current command reads what the whole one is fed, and that is not known.
+    pub(super) fn fed_unknown(&self) -> bool {
+        self.fed.as_ref().is_some_and(|fed| fed.text.is_none()) && self.stdin == self.fed
     }
 }
 

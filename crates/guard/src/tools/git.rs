@@ -143,8 +143,14 @@ fn touches(run: &mut Run<'_>, global: &Options<'_>, call: &Call<'_>, verb: &str)
     if own && !reads {
         run.report("own-controls", call.span, Target::None, directory);
     }
-    if KEEPING.contains(&verb) || run.user_rules.paths.is_empty() {
+    let dry = matches!(verb, "clean" | "rm" | "mv")
+        && Options::parse(call.arguments, Grammar::PLAIN).has("n", "dry-run");
+    if dry || KEEPING.contains(&verb) || run.user_rules.paths.is_empty() {
         return;
+    }
+    if let Some((repository, at)) = global.values("", "git-dir").next() {
+        let path = run.paths().absolute(repository);
+        run.denied(&path, false, repository, call.span_of(at));
     }
     if let Some(inside) = &inside {
         run.denied(&inside.path, verb == "clean", directory, call.span);

@@ -112,7 +112,13 @@ static PROGRAMS: LazyLock<Names<Program>> = LazyLock::new(|| {
 
 /// Judges one call by everything that is known of its program.
 pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
-    let name = canonical(call.name);
+    let renamed = if run.state.renames_programs() {
+        let path = run.paths().absolute(call.word);
+        run.state.program(&path, call.name).map(str::to_owned)
+    } else {
+        None
+    };
+    let name = canonical(renamed.as_deref().unwrap_or(call.name));
     let call = &Call { name, ..*call };
     if call.word.contains('/') {
         run.executes_file(call.word, shell::Kind::Program, call.span);
@@ -123,15 +129,15 @@ pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     }
     fed::judge(run, call);
     let Some(program) = PROGRAMS.get(name) else {
-        protected::judge(run, call);
         fed::shell(run, call);
+        protected::judge(run, call);
         return effects::passes_through(run, call, false);
     };
     let wrapped = wrapper::judge(run, call, &program.wrappers);
     if wrapped.is_none() {
         fed::shell(run, call);
-        protected::judge(run, call);
     }
+    let direct = wrapped.is_none();
     let output = if let Some(output) = wrapped {
         output
     } else if let Some(handler) = program.handler {
@@ -141,6 +147,9 @@ pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     } else {
         effects::passes_through(run, call, program.reads)
     };
+    if direct {
+        protected::judge(run, call);
+    }
     if !program.patterns.is_empty() {
         patterns(run, call, &program.patterns);
     }
@@ -148,6 +157,16 @@ pub(crate) fn judge(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
         run.reads_secrets(call);
     }
     output
+}
+
+/// Tells whether a word names a program that is known here.
+fn is_program(word: &str) -> bool {
+    let name = canonical(word.rsplit('/').next().unwrap_or(word));
+    PROGRAMS.get(name).is_some()
+        || matches!(
+            name,
+            "env" | "sudo" | "doas" | "pkexec" | "su" | "runuser" | "exec" | "command" | "busybox"
+        )
 }
 
 /// Versioned and prefixed names of one program mean the same.

@@ -4,165 +4,17 @@
 //! to only read counts as writing to the paths among its arguments; what deletes or moves whole
 //! directories also counts as writing to what lies below them.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use crate::finding::{Span, Target};
 use crate::paths::covers;
 use crate::run::{Call, Run};
 use crate::text::{self, STAR, UNKNOWN};
 
 /// Programs that change nothing they are given.
-const READERS: &[&str] = &[
-    "ls",
-    "dir",
-    "vdir",
-    "tree",
-    "exa",
-    "eza",
-    "lsd",
-    "cat",
-    "tac",
-    "head",
-    "tail",
-    "grep",
-    "egrep",
-    "fgrep",
-    "zgrep",
-    "zcat",
-    "rg",
-    "ripgrep",
-    "ag",
-    "ack",
-    "stat",
-    "du",
-    "df",
-    "wc",
-    "file",
-    "diff",
-    "colordiff",
-    "cmp",
-    "comm",
-    "test",
-    "[",
-    "echo",
-    "printf",
-    "realpath",
-    "readlink",
-    "basename",
-    "dirname",
-    "md5sum",
-    "sha1sum",
-    "sha224sum",
-    "sha256sum",
-    "sha384sum",
-    "sha512sum",
-    "b2sum",
-    "b3sum",
-    "cksum",
-    "sum",
-    "cd",
-    "pushd",
-    "popd",
-    "chdir",
-    "pwd",
-    "less",
-    "more",
-    "most",
-    "bat",
-    "batcat",
-    "nl",
-    "rev",
-    "cut",
-    "paste",
-    "join",
-    "fold",
-    "fmt",
-    "pr",
-    "column",
-    "od",
-    "xxd",
-    "hexdump",
-    "hd",
-    "strings",
-    "tr",
-    "expand",
-    "unexpand",
-    "seq",
-    "true",
-    "false",
-    ":",
-    "which",
-    "type",
-    "whereis",
-    "namei",
-    "getfacl",
-    "lsattr",
-    "lsof",
-    "fuser",
-    "ncdu",
-    "mountpoint",
-    "findmnt",
-    "exit",
-    "return",
-    "export",
-    "declare",
-    "local",
-    "readonly",
-    "typeset",
-    "set",
-    "unset",
-    "read",
-    "shift",
-    "alias",
-    "wait",
-    "sleep",
-    "date",
-    "id",
-    "env",
-    "printenv",
-    "cloc",
-    "tokei",
-    "scc",
-    "exoshell",
-    "getconf",
-    "expr",
-    "let",
-    "source",
-    ".",
-    "man",
-    "apropos",
-    "base64",
-    "base32",
-    "yes",
-    "size",
-    "nm",
-    "objdump",
-    "readelf",
-    "ldd",
-    "look",
-    "tsort",
-    "zipinfo",
-    "pgrep",
-    "ps",
-    "pidof",
-    "top",
-    "htop",
-    "kill",
-    "git",
-    "trap",
-    "eval",
-    "shopt",
-    "hash",
-    "command",
-    "builtin",
-    "mapfile",
-    "readarray",
-    "complete",
-    "compgen",
-    "getopts",
-    "umask",
-    "ulimit",
-    "times",
-    "jobs",
-];
+static READERS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| include_str!("readers.txt").split_whitespace().collect());
 
 /// Programs that take away whole directories whatever their options are.
 const TAKING: &[&str] = &[
@@ -199,7 +51,23 @@ pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) {
         return;
     }
     let whole = call.bulk || takes_whole(call);
-    let copies = COPIERS.contains(&call.name) && !whole;
+    let extracts = call.name == "tar"
+        && (call
+            .texts()
+            .next()
+            .is_some_and(|first| !first.starts_with("--") && first.contains('x'))
+            || call
+                .texts()
+                .any(|text| matches!(text, "--extract" | "--get" | "-x")));
+    let copies = COPIERS.contains(&call.name) && !whole && !extracts;
+    if rules
+        && matches!(
+            call.name,
+            "fd" | "fdfind" | "unzip" | "unrar" | "7z" | "cpio" | "bsdcpio"
+        )
+    {
+        touches_here(run, call, whole);
+    }
     let links = matches!(call.name, "ln" | "gln" | "mount" | "bindfs");
     for argument in call.arguments {
         let text = argument.text.as_str();
@@ -207,7 +75,10 @@ pub(super) fn judge(run: &mut Run<'_>, call: &Call<'_>) {
         if !likely || text.len() > 4096 {
             continue;
         }
-        if !run.step(2) {
+        // A relative path is built on the directory.
+        let directory = run.state.cwd.as_deref().map_or(0, str::len);
+        let cost = if text::globbed(text) { 24 } else { 4 };
+        if !run.step(cost) || !run.handle((text.len() + directory) * 4) {
             return;
         }
         for candidate in candidates(text) {
@@ -254,7 +125,8 @@ fn reads(call: &Call<'_>) -> bool {
         "find" => {
             !any(&|text| matches!(text, "-delete") || text.starts_with("-fprint") || text == "-fls")
         }
-        "fd" | "fdfind" | "xargs" | "parallel" => true,
+        "fd" | "fdfind" => !fd_changes(call),
+        "xargs" | "parallel" => true,
         "jq" | "yq" => {
             !any(&|text| text.starts_with("-i") || text == "--in-place" || text == "--inplace")
         }
@@ -262,14 +134,25 @@ fn reads(call: &Call<'_>) -> bool {
             text.starts_with("--in-place")
                 || text.starts_with('-') && !text.starts_with("--") && text.contains('i')
         }),
+        name if super::shell::SHELLS.contains(&name) => any(&|text| text == "-n"),
         "awk" | "gawk" | "mawk" => !any(&|text| text.contains("inplace")),
         "sort" | "shuf" => !any(&|text| text.starts_with("-o") || text.starts_with("--o")),
-        "uniq" => call.texts().filter(|text| !text.starts_with('-')).count() < 2,
+        "tree" => !any(&|text| text.starts_with("-o")),
+        "uniq" | "xxd" => call.texts().filter(|text| !text.starts_with('-')).count() < 2,
         "tar" => lists(call),
         "unzip" => any(&|text| matches!(text, "-l" | "-v" | "-t" | "-p" | "-Z")),
         // A copy reads its sources; where it goes is judged by its handler.
-        name => READERS.contains(&name),
+        name => READERS.contains(name),
     }
+}
+
+/// `fd -x program` with a program that does not only read.
+fn fd_changes(call: &Call<'_>) -> bool {
+    let at = call
+        .texts()
+        .position(|text| matches!(text, "-x" | "-X" | "--exec" | "--exec-batch"));
+    at.and_then(|at| call.arguments.get(at + 1))
+        .is_some_and(|program| !READERS.contains(program.text.as_str()))
 }
 
 fn lists(call: &Call<'_>) -> bool {
@@ -297,7 +180,7 @@ fn takes_whole(call: &Call<'_>) -> bool {
         "rsync" => long("--del") || long("--remove-source"),
         "tar" => long("--remove-files"),
         "zip" => short(&['m']) || long("--move"),
-        "find" => true,
+        "find" | "fd" | "fdfind" => true,
         "unlink" | "rmdir" | "shred" | "wipe" | "truncate" => call.bulk,
         name => TAKING.contains(&name),
     }
@@ -329,6 +212,24 @@ fn candidates(text: &str) -> impl Iterator<Item = &str> {
         .chain(mounted)
         .chain(prefixed)
         .filter(|part| !part.is_empty() && !part.contains('\n'))
+}
+
+/// The current directory, for programs that work there when they are told nothing else.
+fn touches_here(run: &mut Run<'_>, call: &Call<'_>, whole: bool) {
+    let here = run.paths().absolute(".");
+    let elsewhere = call
+        .texts()
+        .any(|text| text == "-d" || text.starts_with("-o"))
+        || whole
+            && call
+                .arguments
+                .iter()
+                .filter(|word| !word.text.starts_with('-'))
+                .count()
+                > 2;
+    if !here.is_empty() && !elsewhere {
+        run.denied(&here, whole, ".", call.span);
+    }
 }
 
 fn touches(run: &mut Run<'_>, text: &str, reach: Reach, span: Span) {

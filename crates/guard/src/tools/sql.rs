@@ -121,6 +121,13 @@ fn client(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
             statements(run, call, sql, flag.at);
         }
     }
+    let told = options.operands.len() > 1
+        || options.flags.iter().any(|flag| {
+            matches!(
+                flag.name,
+                "c" | "e" | "l" | "command" | "execute" | "query" | "list"
+            )
+        });
     // `sqlite3 file statement …` and `bq query statement`.
     for operand in options.operands.iter().skip(1) {
         if operand.text.contains([' ', '.', ';', '(']) {
@@ -130,7 +137,7 @@ fn client(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
     let input = run.stdin.as_ref().and_then(|stream| stream.text.clone());
     if let Some(sql) = input {
         statements(run, call, &sql, usize::MAX);
-    } else if run.fed.as_ref().is_some_and(|fed| fed.text.is_none()) && run.stdin == run.fed {
+    } else if run.fed_unknown() && !told {
         run.report("typed-command", call.span, Target::None, call.name);
     }
     Stream::unknown()

@@ -1,6 +1,6 @@
 //! Programs that run another program: they are taken off and the rest is judged.
 
-use super::options::{Grammar, Options};
+use super::options::{Grammar, Operand, Options};
 use super::shell::{Kind, SHELLS};
 use crate::finding::Target;
 use crate::run::{Argument, Call, Origin, Run, Stream};
@@ -118,7 +118,26 @@ fn wrapped(run: &mut Run<'_>, call: &Call<'_>, wrapper: &Wrapper) -> Option<Stre
         return Some(Stream::unknown());
     }
     let coded = codes(run, &inner, &options, wrapper);
-    let words = match wrapper.skip.and_then(|skip| options.operands.get(skip)) {
+    let found = wrapper.skip.and_then(|skip| options.operands.get(skip));
+    if matches!(wrapper.rest, Rest::Command | Rest::Assignments) && wrapper.skip.is_some() {
+        misread(run, &inner, &options, found);
+    }
+    // `screen -X stuff text` types into another shell.
+    if call.name == "screen"
+        && options
+            .value("X", "")
+            .is_some_and(|verb| matches!(verb, "stuff" | "exec" | "screen" | "eval"))
+    {
+        run.report("tool-runs-command", call.span, Target::None, "screen -X");
+    }
+    // `script file -- command`
+    if call.name == "script"
+        && let Some(at) = call.arguments.iter().position(|word| word.text == "--")
+        && call.arguments.len() > at + 1
+    {
+        return Some(command(run, call.from(at + 1), call));
+    }
+    let words = match found {
         Some(first) => inner.from(first.at),
         None => return coded.then(Stream::unknown),
     };
@@ -132,7 +151,11 @@ fn wrapped(run: &mut Run<'_>, call: &Call<'_>, wrapper: &Wrapper) -> Option<Stre
                 && !rest.is_empty()
                 && is_architecture(&first.text) =>
         {
-            rest
+            let options = rest
+                .iter()
+                .take_while(|word| word.text.starts_with('-'))
+                .count();
+            rest.get(options..).unwrap_or(rest)
         }
         _ => words,
     };
@@ -155,6 +178,79 @@ fn wrapped(run: &mut Run<'_>, call: &Call<'_>, wrapper: &Wrapper) -> Option<Stre
         return Some(rest(run, call, &with, wrapper.rest));
     }
     Some(rest(run, call, words, wrapper.rest))
+}
+
+/// Options whose values are optional, and those not known here, hide where the command begins:
+/// what looks like a program in front of it, or after a word that is none, is judged as well.
+fn misread(run: &mut Run<'_>, call: &Call<'_>, options: &Options<'_>, found: Option<&Operand<'_>>) {
+    let end = found.map_or(call.arguments.len(), |found| found.at);
+    let taken = options.flags.iter().find_map(|flag| {
+        let next = call.arguments.get(flag.at + 1)?;
+        let apart = flag.value == Some(next.text.as_str()) && flag.at < end;
+        (apart && super::is_program(&next.text)).then_some(flag.at + 1)
+    });
+    if let Some(at) = taken {
+        command(run, call.from(at), call);
+    }
+    let Some(found) = found else { return };
+    let unsure = found.doubtful || matches!(call.name, "runcon" | "proot" | "firejail");
+    if !unsure || super::is_program(found.text) {
+        return;
+    }
+    let later = call.from(found.at + 1);
+    if let Some(at) = later
+        .iter()
+        .take(32)
+        .position(|word| super::is_program(&word.text))
+    {
+        command(run, call.from(found.at + 1 + at), call);
+    }
+}
+
+/// `bwrap`: its options take none, one or two values each.
+fn bwrap(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
+    let mut at = 0;
+    while let Some(word) = call.arguments.get(at) {
+        let Some(name) = word.text.strip_prefix("--") else {
+            break;
+        };
+        at += 1;
+        if name.is_empty() {
+            break;
+        }
+        let name = name.trim_end_matches("-try");
+        at += match name {
+            "help" | "version" => return Some(Stream::unknown()),
+            "bind" | "dev-bind" | "ro-bind" | "bind-fd" | "ro-bind-fd" | "symlink" | "setenv"
+            | "file" | "bind-data" | "ro-bind-data" | "chmod" => 2,
+            "overlay" => 3,
+            "new-session"
+            | "die-with-parent"
+            | "as-pid-1"
+            | "clearenv"
+            | "disable-userns"
+            | "assert-userns-disabled" => 0,
+            _ if name.starts_with("unshare-") => 0,
+            _ if name.starts_with("share-") => 0,
+            _ => 1,
+        };
+    }
+    let words = call.from(at);
+    (!words.is_empty()).then(|| command(run, words, call))
+}
+
+/// `capsh -- arguments of a shell`
+fn capsh(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
+    let at = call
+        .arguments
+        .iter()
+        .position(|word| matches!(word.text.as_str(), "--" | "==" | "-+" | "=+"))?;
+    let mut words = vec![Argument {
+        text: "bash".to_owned(),
+        span: call.span,
+    }];
+    words.extend_from_slice(call.from(at + 1));
+    Some(command(run, &words, call))
 }
 
 /// Finds the words that make a program a wrapper; options of its own may come before them.
@@ -319,6 +415,8 @@ pub(super) fn special(run: &mut Run<'_>, call: &Call<'_>) -> Option<Stream> {
             command(run, call.from(first), call)
         }
         "entr" => entr(run, call),
+        "bwrap" => return bwrap(run, call),
+        "capsh" => return capsh(run, call),
         "busybox" | "toybox" => {
             call.arguments
                 .first()

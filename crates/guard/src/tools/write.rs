@@ -99,7 +99,16 @@ fn moved(run: &mut Run<'_>, source: &str, span: crate::finding::Span) {
 /// A file made here keeps its origin under its new name.
 fn carry(run: &mut Run<'_>, source: &str, target: &str) {
     let from = run.paths().absolute(source);
-    let Some(stream) = run.state.file_or_parent(&from).cloned() else {
+    renamed(run, source, &from, target);
+    let input = || {
+        let named = matches!(
+            from.as_str(),
+            "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"
+        );
+        run.stdin.clone().filter(|_| named)
+    };
+    let made = run.state.file_or_parent(&from).cloned();
+    let Some(stream) = made.or_else(input) else {
         return;
     };
     let to = run.paths().absolute(target);
@@ -107,6 +116,22 @@ fn carry(run: &mut Run<'_>, source: &str, target: &str) {
     run.state
         .write_file(&format!("{to}/{name}"), stream.clone());
     run.state.write_file(&to, stream);
+}
+
+/// A program of the system keeps its meaning under a new name.
+fn renamed(run: &mut Run<'_>, source: &str, from: &str, target: &str) {
+    let name = source.rsplit('/').next().unwrap_or_default();
+    let known = run.state.program(from, "/").map(str::to_owned);
+    let system = ["/bin/", "/sbin/", "/usr/", "/opt/"]
+        .iter()
+        .any(|top| from.starts_with(top));
+    let name = match known {
+        Some(known) => known,
+        None if (system || !source.contains('/')) && super::is_program(name) => name.to_owned(),
+        None => return,
+    };
+    let to = run.paths().absolute(target);
+    run.state.rename_program(&to, &name);
 }
 
 fn tee(run: &mut Run<'_>, call: &Call<'_>) -> Stream {
