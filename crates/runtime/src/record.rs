@@ -204,6 +204,11 @@ impl Records {
         notes
     }
 
+    /// Returns the record of a task's place, if there is one.
+    pub(crate) fn get(&self, task: &str, label: &str) -> Option<Record> {
+        state_file::read(&self.path(task, label))
+    }
+
     /// Changes a record that exists.
     pub(crate) fn update(
         &self,

@@ -54,10 +54,7 @@ impl Runtime {
 
     /// Returns what is kept of a task's place, if anything is.
     pub(crate) fn known_record(&self, slot: &Slot, task: &str) -> Option<Record> {
-        let records = self.inner.records.of_task(task);
-        records
-            .into_iter()
-            .find(|record| record.label == slot.label)
+        self.inner.records.get(task, &slot.label)
     }
 
     /// Returns the directory that a fresh session of a task would start in.
