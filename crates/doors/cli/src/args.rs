@@ -140,7 +140,7 @@ pub(crate) struct PlaceArgs {
     /// A container that exists, by name or id; it is never removed (backend docker).
     #[arg(long, value_name = "NAME", conflicts_with = "image")]
     pub(crate) container: Option<String>,
-    /// Remote host, as [USER@]HOST[:PORT] or an alias of ~/.ssh/config (backend ssh).
+    /// Remote host, as HOST, USER@HOST or USER@HOST:PORT, or an alias of ~/.ssh/config (backend ssh).
     #[arg(long, value_name = "HOST", conflicts_with_all = ["image", "container"])]
     pub(crate) host: Option<String>,
 }
@@ -461,7 +461,7 @@ pub(crate) struct BenchArgs {
     /// unless told. Engines without it are left out.
     #[arg(long)]
     pub(crate) image: Option<String>,
-    /// Measure the ssh rows on this host ([USER@]HOST[:PORT]) instead of on a throw-away sshd
+    /// Measure the ssh rows on this host (USER@HOST:PORT) instead of on a throw-away sshd
     /// on this machine.
     #[arg(long)]
     pub(crate) host: Option<String>,
