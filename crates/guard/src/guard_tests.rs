@@ -510,7 +510,9 @@ fn work_grows_with_the_length_of_a_text_or_its_fuel_runs_out() {
         let (Some(once), Some(twice)) = (once, twice) else {
             panic!("4 KiB of {unit:?} take more fuel than there is");
         };
-        assert!(twice <= once * 2 + 64, "{unit:?}: {once}, then {twice}");
+        // Charges are rounded, which is worth a hundredth; what grows faster is worth a double.
+        let limit = once * 2 + once / 100 + 64;
+        assert!(twice <= limit, "{unit:?}: {once}, then {twice}");
     }
 }
 
